@@ -1,16 +1,19 @@
 """Scalar and aggregate expressions over the columns of one stream: frozen, hashable, typed by Arrow.
 
-``str(expression)`` is its one printed form: SQL in the Spark dialect, fully parenthesised only where needed by
-reading order. Equal expressions are equal objects, which is what sharing of partials rests on.
+``str(expression)`` is its one printed form: SQL in the Spark dialect, with brackets only where reading it back
+would give another tree. Equal expressions are equal objects, which is what sharing of partials rests on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 
 import pyarrow as pa
+
+from workbench.logical.types import type_name
 
 #: SQL operators of two arguments by function name. Every other function prints as ``name(arguments)``.
 INFIX = {
@@ -27,7 +30,23 @@ INFIX = {
     "multiply": "*",
     "divide": "/",
     "modulo": "%",
+    "like": "LIKE",
 }
+
+#: How tightly a function's SQL form binds; what is not here is closed by its own brackets and binds tightest.
+_BINDING = {
+    "or": 1,
+    "and": 2,
+    "not": 3,
+    **dict.fromkeys(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"), 4),
+    **dict.fromkeys(("like", "in", "is_null", "is_not_null"), 4),
+    **dict.fromkeys(("add", "subtract"), 5),
+    **dict.fromkeys(("multiply", "divide", "modulo"), 6),
+    "negate": 7,
+}
+_COMPARISON = 4
+_CLOSED = 8
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -49,7 +68,7 @@ class Column(Expression):
     name: str
 
     def __str__(self) -> str:
-        return self.name
+        return quote_name(self.name)
 
 
 @dataclass(frozen=True)
@@ -85,20 +104,12 @@ class Call(Expression):
         return self.arguments
 
     def __str__(self) -> str:
-        texts = [f"({a})" if _needs_brackets(a) else str(a) for a in self.arguments]
+        form = _FORMS.get(self.function)
+        if form is not None:
+            return form(self)
         if self.function in INFIX:
-            return f"{texts[0]} {INFIX[self.function]} {texts[1]}"
-        if self.function == "is_null":
-            return f"{texts[0]} IS NULL"
-        if self.function == "is_not_null":
-            return f"{texts[0]} IS NOT NULL"
-        if self.function == "not":
-            return f"NOT {texts[0]}"
-        if self.function == "negate":
-            return f"-{texts[0]}"
-        if self.function == "in":
-            return f"{texts[0]} IN ({', '.join(map(str, self.arguments[1:]))})"
-        return f"{self.function}({', '.join(map(str, self.arguments))})"
+            return f"{_operand(self, 0)} {INFIX[self.function]} {_operand(self, 1)}"
+        return f"{self.function}({_listed(self.arguments)})"
 
 
 @dataclass(frozen=True)
@@ -112,7 +123,7 @@ class Cast(Expression):
         return (self.argument,)
 
     def __str__(self) -> str:
-        return f"CAST({self.argument} AS {self.type})"
+        return f"CAST({self.argument} AS {type_name(self.type)})"
 
 
 @dataclass(frozen=True)
@@ -127,7 +138,7 @@ class AggregateCall(Expression):
         return self.arguments
 
     def __str__(self) -> str:
-        return f"{self.function}({', '.join(map(str, self.arguments)) or '*'})"
+        return f"{self.function}({_listed(self.arguments) or '*'})"
 
 
 @dataclass(frozen=True)
@@ -139,7 +150,7 @@ class Named:
 
     def __str__(self) -> str:
         text = str(self.expression)
-        return text if text == self.name else f"{text} AS {self.name}"
+        return text if text == self.name else f"{text} AS {quote_name(self.name)}"
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -154,7 +165,49 @@ def aggregate_calls(expression: Expression) -> list[AggregateCall]:
     return [node for node in walk(expression) if isinstance(node, AggregateCall)]
 
 
-def _needs_brackets(expression: Expression) -> bool:
-    return isinstance(expression, Call) and (
-        expression.function in INFIX or expression.function in ("not", "is_null", "is_not_null", "in")
-    )
+def quote_name(name: str) -> str:
+    """The name as SQL reads it back: between backticks unless it is a plain word."""
+    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def _listed(expressions: tuple[Expression, ...]) -> str:
+    return ", ".join(map(str, expressions))
+
+
+def _binding(expression: Expression) -> int:
+    if isinstance(expression, Call):
+        return _BINDING.get(expression.function, _CLOSED)
+    negative = isinstance(expression, Literal) and str(expression).startswith("-")
+    return _BINDING["negate"] if negative else _CLOSED
+
+
+def _operand(call: Call, position: int) -> str:
+    """An argument, in brackets where it binds less tightly than the call, or as tightly but to the right.
+
+    Comparisons do not chain, so there both sides count as right.
+    """
+    argument, own = call.arguments[position], _BINDING[call.function]
+    chains = position == 0 and own != _COMPARISON
+    inner = _binding(argument)
+    return str(argument) if inner > own or (inner == own and chains) else f"({argument})"
+
+
+def _case(call: Call) -> str:
+    """``arguments`` are condition, value, condition, value, ... and, where their number is odd, the ELSE."""
+    pairs = zip(call.arguments[0::2], call.arguments[1::2], strict=False)
+    branches = " ".join(f"WHEN {condition} THEN {value}" for condition, value in pairs)
+    otherwise = f" ELSE {call.arguments[-1]}" if len(call.arguments) % 2 else ""
+    return f"CASE {branches}{otherwise} END"
+
+
+_FORMS: dict[str, Callable[[Call], str]] = {
+    "is_null": lambda call: f"{_operand(call, 0)} IS NULL",
+    "is_not_null": lambda call: f"{_operand(call, 0)} IS NOT NULL",
+    "not": lambda call: f"NOT {_operand(call, 0)}",
+    # `--x` would begin a comment: a minus before a minus always has brackets.
+    "negate": lambda call: (
+        f"-{call.arguments[0]}" if _binding(call.arguments[0]) == _CLOSED else f"-({call.arguments[0]})"
+    ),
+    "in": lambda call: f"{_operand(call, 0)} IN ({_listed(call.arguments[1:])})",
+    "case": _case,
+}

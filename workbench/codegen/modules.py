@@ -1,0 +1,85 @@
+"""Generated source as real modules, so that numba's disk cache works and tracebacks show the text.
+
+A module is named by the sha256 of its text, of the functions it calls, of numba's version and of the processor;
+it lives in the user's cache folder (mode 0700) beside numba's own files. A marker file says that the machine code
+is there, so that another process loads it in milliseconds instead of compiling again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+
+from workbench.kernels import combine
+
+
+@cache
+def cache_folder() -> Path | None:
+    """The user's folder for generated kernels, or None where none can be written (then nothing is kept)."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = Path(root) / "winquery" / "kernels"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return None
+
+
+def digest(source: str) -> str:
+    """The name of a kernel: changes with its text and with everything that its machine code depends on."""
+    parts = [source, Path(combine.__file__).read_text(), version("numba"), *os.uname()[3:], _processor()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+@cache
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    return "".join(line for line in lines[:40] if line.startswith(("model name", "flags")))
+
+
+def is_ready(name: str) -> bool:
+    """Whether machine code of this kernel is in the cache of this machine."""
+    folder = cache_folder()
+    return folder is not None and (folder / f"{name}.ready").exists()
+
+
+def mark_ready(name: str) -> None:
+    """Say that the machine code has been written."""
+    folder = cache_folder()
+    if folder is not None:
+        (folder / f"{name}.ready").touch()
+
+
+def load(name: str, source: str) -> ModuleType:
+    """The module of a kernel; compiles nothing yet. The same object for every call in a process."""
+    qualified = f"winquery_kernel_{name}"
+    if qualified in sys.modules:
+        return sys.modules[qualified]
+    folder = cache_folder()
+    path = (folder or Path(tempfile.mkdtemp(prefix="winquery-kernels-"))) / f"{qualified}.py"
+    if not path.exists():  # numba's cache is tied to the file's time stamp: write once, and whole
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".py", delete=False) as file:
+            file.write(source)
+        os.replace(file.name, path)
+    spec = importlib.util.spec_from_file_location(qualified, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot load the generated kernel {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[qualified] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[qualified]
+        raise
+    return module

@@ -1,0 +1,137 @@
+"""Source text of the two kernels of a plan, from the names of partial kinds alone.
+
+No text of a user's ever gets here: the only input is a tuple of :class:`~workbench.algebra.PartialKind` of the
+closed table and small integers, and every name in the text is generated. Kernels of equal shape have equal text,
+whatever the query, so they are compiled once per machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.algebra import PARTIALS, PartialKind
+
+
+@dataclass(frozen=True)
+class Feed:
+    """How a partial of a fold is fed: its kind and the number of its input column (None: every row)."""
+
+    kind: str
+    input: int | None
+
+    @property
+    def monoid(self) -> PartialKind:
+        return PARTIALS[self.kind]
+
+
+def fold_source(feeds: Sequence[Feed]) -> str:
+    """One loop over the rows that updates every partial of the row's group.
+
+    ``fold(group, x0, v0, x1, v1, ..., f0_0, f0_1, f1_0, ...)``: int64 group of each row, then values and
+    validity of each input column, then the fields of each partial, ``[groups]`` arrays that hold the identity on
+    entry and the partials on return.
+    """
+    inputs = sorted({feed.input for feed in feeds if feed.input is not None})
+    columns = [name for index in inputs for name in (f"x{index}", f"v{index}")]
+    body = []
+    for number, feed in enumerate(feeds):
+        indent = "        "
+        if feed.input is not None:
+            body.append(f"{indent}if v{feed.input}[i]:")
+            indent += "    "
+        fields = _names(number, feed.monoid)
+        lifted = ", ".join(f"l{number}_{j}" for j in range(len(fields)))
+        value = "np.int64(1)" if feed.monoid.input is None else f"x{feed.input}[i]"
+        state = ", ".join(f"{field}[g]" for field in fields)
+        body.append(f"{indent}{lifted}, = {feed.monoid.lift.__name__}({value})")
+        body.append(f"{indent}{state}, = {feed.monoid.combine.__name__}({state}, {lifted})")
+    fields = [field for number, feed in enumerate(feeds) for field in _names(number, feed.monoid)]
+    return "\n".join(
+        [
+            *_header([feed.monoid for feed in feeds]),
+            "@jit",
+            f"def fold({', '.join(['group', *columns, *fields])}):",
+            "    for i in range(group.size):",
+            "        g = group[i]",
+            *body,
+            "",
+        ]
+    )
+
+
+def assemble_source(kinds: Sequence[PartialKind]) -> str:
+    """TwoStacks (``kernels/two_stacks.py``) fused over all partials of a window, keys innermost.
+
+    ``assemble(first, last, f0_0, ..., o0_0, ...)``: matrices ``[slice, key]`` in, matrices ``[window, key]`` out.
+    """
+    fields = [name for number, kind in enumerate(kinds) for name in _names(number, kind)]
+    outputs = ["o" + name[1:] for name in fields]
+    lines = [
+        *_header(kinds),
+        "@jit",
+        f"def assemble({', '.join(['first', 'last', *fields, *outputs])}):",
+        f"    keys = {fields[0]}.shape[1]",
+        "    span = 0",
+        "    for w in range(first.size):",
+        "        span = max(span, last[w] - first[w])",
+    ]
+    for name in fields:
+        lines.append(f"    s_{name} = np.empty((span + 1, keys), {name}.dtype)")
+        lines.append(f"    b_{name} = np.empty(keys, {name}.dtype)")
+    lines += [
+        "    base, top, end = 0, 0, 0",
+        "    for w in range(first.size):",
+        "        low, high = first[w], last[w]",
+        "        if low >= top:",
+        "            base, top, end = low, high, high",
+        "            for k in range(keys):",
+        *_each(kinds, "                s_{f}[high - low, k] = {identity}"),
+        *_each(kinds, "                b_{f}[k] = {identity}"),
+        "            for j in range(high - 1, low - 1, -1):",
+        "                for k in range(keys):",
+        *_merge(kinds, " " * 20, "s_{f}[j - low, k]", "{f}[j, k]", "s_{f}[j - low + 1, k]"),
+        "        for j in range(end, high):",
+        "            for k in range(keys):",
+        *_merge(kinds, " " * 16, "b_{f}[k]", "b_{f}[k]", "{f}[j, k]"),
+        "        end = max(end, high)",
+        "        for k in range(keys):",
+        *_merge(kinds, " " * 12, "o{n}[w, k]", "s_{f}[low - base, k]", "b_{f}[k]"),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _names(number: int, kind: PartialKind) -> list[str]:
+    return [f"f{number}_{index}" for index in range(len(kind.fields))]
+
+
+def _header(kinds: Sequence[PartialKind]) -> list[str]:
+    functions = sorted({function.__name__ for kind in kinds for function in (kind.lift, kind.combine)})
+    lines = ["import numpy as np", "from workbench.kernels import combine", "from workbench.kernels.jit import jit"]
+    return [*lines, *(f"{name} = jit(combine.{name})" for name in functions)]
+
+
+def _each(kinds: Sequence[PartialKind], line: str) -> list[str]:
+    return [
+        line.format(f=name, identity=_literal(field.dtype, field.identity))
+        for number, kind in enumerate(kinds)
+        for name, field in zip(_names(number, kind), kind.fields, strict=True)
+    ]
+
+
+def _merge(kinds: Sequence[PartialKind], indent: str, target: str, left: str, right: str) -> list[str]:
+    lines = []
+    for number, kind in enumerate(kinds):
+        names = _names(number, kind)
+
+        def every(text: str, names: list[str] = names) -> str:
+            return ", ".join(text.format(f=name, n=name[1:]) for name in names)
+
+        lines.append(f"{indent}{every(target)}, = {kind.combine.__name__}({every(left)}, {every(right)})")
+    return lines
+
+
+def _literal(dtype: str, value: int | float) -> str:
+    text = {float("inf"): "np.inf", float("-inf"): "-np.inf"}.get(value, repr(value))
+    return f"np.{dtype}({text})"

@@ -1,0 +1,107 @@
+"""The value types of the language: their SQL names, and how two types meet.
+
+A timestamp is an instant in microseconds. Values of one column keep the column's own zone tag; where an
+instant with a zone meets one without, the one without counts as UTC (Spark's session zone is UTC here too).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.types as is_
+
+from workbench.errors import QueryError
+
+#: An instant, as literals and mixed comparisons have it.
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+#: Numbers from narrow to wide; two of them meet in the wider one.
+NUMBERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64())
+
+#: SQL names that ``CAST`` takes, folded. The first name of a type is the one it is printed with.
+SQL_TYPES = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "integer": pa.int32(),
+    "bigint": pa.int64(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "date": pa.date32(),
+    "timestamp": TIMESTAMP,
+}
+_NAMES = {kind: name for name, kind in reversed(SQL_TYPES.items())}
+
+
+def type_name(kind: pa.DataType) -> str:
+    """The SQL name of a type, or Arrow's where SQL has none: ``bigint``, ``timestamp``, ``list<item: int8>``."""
+    if is_.is_timestamp(kind):
+        return "timestamp"
+    if is_.is_null(kind):
+        return "NULL"
+    return _NAMES.get(kind, str(kind))
+
+
+def language_type(kind: pa.DataType) -> pa.DataType:
+    """The type with which a stored column enters expressions.
+
+    Text in any layout (large, view, dictionary) is ``string``; instants of any unit are microseconds, in their
+    own zone. The evaluator converts the values, and refuses to cut off nanoseconds.
+    """
+    if is_.is_dictionary(kind):
+        return language_type(kind.value_type)
+    if is_.is_large_string(kind) or is_.is_string_view(kind):
+        return pa.string()
+    if is_.is_timestamp(kind):
+        return pa.timestamp("us", tz=kind.tz)
+    return kind
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether arithmetic takes the type."""
+    return kind in NUMBERS
+
+
+def is_temporal(kind: pa.DataType) -> bool:
+    """Whether the type is a date or a timestamp."""
+    return bool(is_.is_timestamp(kind) or is_.is_date32(kind))
+
+
+def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType:
+    """The type in which values of all ``kinds`` meet, as Spark's ANSI rules have it.
+
+    NULL fits every type; numbers widen, an integer beside a ``float`` to ``double``; a date beside a timestamp is
+    its midnight. Raises QueryError for everything else: text is never read as a number by itself.
+    """
+    known = set(kinds) - {pa.null()}
+    if len(known) <= 1:
+        return known.pop() if known else pa.null()
+    if all(map(is_number, known)):
+        widest = max(known, key=NUMBERS.index)
+        return pa.float64() if widest == pa.float32() else widest
+    if all(map(is_temporal, known)):
+        instants = known - {pa.date32()}
+        return instants.pop() if len(instants) == 1 else TIMESTAMP
+    names = " and ".join(dict.fromkeys(type_name(kind) for kind in kinds if kind in known))
+    raise QueryError(f"{names} do not fit together", hint="convert one of them, such as `CAST(x AS double)`")
+
+
+def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether ``CAST`` converts ``source`` to ``target``.
+
+    Left out of Spark's list: text of floats and timestamps (Spark prints them in its own way) and numbers as
+    timestamps.
+    """
+    if source in (target, pa.null()):
+        return True
+    if is_number(target):
+        return is_number(source) or source in (pa.bool_(), pa.string()) or is_.is_decimal(source)
+    if target == pa.string():
+        return source in (*NUMBERS[:4], pa.bool_(), pa.date32())
+    if is_temporal(target):
+        return is_temporal(source) or source == pa.string()
+    return False

@@ -1,0 +1,52 @@
+"""The printed form of a shared plan: where it is cut, what is shared, and who uses what."""
+
+from __future__ import annotations
+
+from workbench.plan.shared import Fold, SharedPlan
+from workbench.time import format_duration
+
+
+def explain(plan: SharedPlan) -> str:
+    """The plan as text, one line a slice rule, partial, window and value; equal plans print equally."""
+    windows = sum(len(entry.query.windows) for entry in plan.queries)
+    lines = [
+        f"SharedPlan of `{plan.stream.name}`: {_count(len(plan.queries), 'query', 'queries')}, "
+        f"{_count(windows, 'window')}, one pass over the rows",
+        f"  time    {plan.stream.time}, watermark {format_duration(plan.stream.delay)} behind the latest row",
+        f"  slices  cut at {', '.join(map(str, plan.edges))}",
+    ]
+    for position, fold in enumerate(plan.folds):
+        lines += _fold(plan, position, fold)
+    for position, assembly in enumerate(plan.assemblies):
+        inputs = ", ".join(f"p{index}" for index in assembly.partials)
+        users = ", ".join(f"{plan.queries[query].query.name}[{level}]" for query, level in assembly.users)
+        lines.append(
+            f"  w{position}      {assembly.window.label} of f{assembly.fold}: {inputs}, TwoStacks over slices -> {users}"
+        )
+    for entry in plan.queries:
+        for named in entry.query.values:
+            lines.append(f"  value   {entry.query.name}.{named.name} = {named.expression}")
+        if entry.query.having is not None:
+            lines.append(f"  having  {entry.query.name}: {entry.query.having}")
+    return "\n".join(lines)
+
+
+def _fold(plan: SharedPlan, position: int, fold: Fold) -> list[str]:
+    where = "all rows" if fold.where is None else f"where {fold.where}"
+    by = ", ".join(str(named.expression) for named in fold.keys) or "nothing (one group)"
+    lines = [f"  f{position}      {where}, by slice and {by}"]
+    for index, partial in enumerate(fold.partials):
+        users = [
+            f"{entry.query.name}.{ingredient.call}"
+            for entry in plan.queries
+            if entry.fold == position
+            for ingredient in entry.ingredients
+            if index in ingredient.partials
+        ]
+        shared = f"shared by {', '.join(users)}" if len(users) > 1 else (users or ["row count"])[0]
+        lines.append(f"    p{index}    {partial} <- {shared}" if users else f"    p{index}    {partial}")
+    return lines
+
+
+def _count(number: int, noun: str, plural: str | None = None) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {plural or noun + 's'}"

@@ -1,0 +1,83 @@
+"""The shared plan: what is computed once for all queries of a stream, and who uses it.
+
+Three levels as in the parallel aggregation tree of *LightSaber* §3: rows are folded into slice partials
+(:class:`Fold`), slice partials are assembled into windows (:class:`Assembly`), windows are lowered into the
+results of queries (:class:`QueryPlan`). All nodes are frozen, hashable and picklable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.algebra import PARTIALS, PartialKind
+from workbench.logical import AggregateCall, Expression, Named, Query, Stream, Window
+from workbench.plan.slicing import Edges
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A partial aggregate that slices keep: its kind and the expression it is fed with (None: every row)."""
+
+    kind: str
+    argument: Expression | None
+
+    @property
+    def monoid(self) -> PartialKind:
+        """The kind's definition."""
+        return PARTIALS[self.kind]
+
+    def __str__(self) -> str:
+        return f"{self.kind}({'*' if self.argument is None else self.argument})"
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Level 1: the rows that pass ``where``, by slice and key, into ``partials``.
+
+    ``partials[0]`` is always ``count(*)``: it tells which (slice, key) have rows, and how many were late.
+    """
+
+    where: Expression | None
+    keys: tuple[Named, ...]
+    partials: tuple[Partial, ...]
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """Level 2 and 3: the windows of one kind over one fold, from the slice partials at ``partials``.
+
+    ``users`` are the (query position, level) that take their results from it.
+    """
+
+    fold: int
+    window: Window
+    partials: tuple[int, ...]
+    users: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Ingredient:
+    """An aggregate call of a query and the positions of its parts among the fold's partials."""
+
+    call: AggregateCall
+    partials: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """A query, the fold it reads, and how its aggregate calls are lowered from that fold's partials."""
+
+    query: Query
+    fold: int
+    ingredients: tuple[Ingredient, ...]
+
+
+@dataclass(frozen=True)
+class SharedPlan:
+    """Everything that is computed for one stream. ``str(plan)`` is its printed form."""
+
+    stream: Stream
+    edges: tuple[Edges, ...]
+    folds: tuple[Fold, ...]
+    assemblies: tuple[Assembly, ...]
+    queries: tuple[QueryPlan, ...]

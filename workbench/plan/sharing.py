@@ -1,0 +1,80 @@
+"""Compiling a workload: equal folds, partials and windows of different queries become one."""
+
+from __future__ import annotations
+
+from workbench.algebra import AGGREGATES, Part
+from workbench.logical import AggregateCall, Call, Expression, Literal, Query, Window, Workload, aggregate_calls
+from workbench.plan.rules import rewrite
+from workbench.plan.shared import Assembly, Fold, Ingredient, Partial, QueryPlan, SharedPlan
+from workbench.plan.slicing import slice_edges
+
+ROWS = Partial("count", None)
+
+
+def compile_workload(workload: Workload) -> SharedPlan:
+    """The shared plan of a workload.
+
+    Queries with the same filter and the same keys read one fold; within it every partial stands once; windows of
+    the same size, slide and offset over one fold are assembled once. The order of the queries decides the order
+    in the plan and nothing else.
+    """
+    partials: dict[tuple[object, ...], list[Partial]] = {}
+    shapes: list[tuple[object, ...]] = []
+    queries = []
+    for query in workload.queries:
+        shape = (query.where, tuple(named.expression for named in query.keys))
+        if shape not in partials:
+            partials[shape] = [ROWS]
+            shapes.append(shape)
+        ingredients = _ingredients(query, partials[shape])
+        queries.append(QueryPlan(query, shapes.index(shape), ingredients))
+    folds = []
+    for position, shape in enumerate(shapes):
+        first = next(plan.query for plan in queries if plan.fold == position)
+        folds.append(Fold(first.where, first.keys, tuple(partials[shape])))
+    windows = [window for query in workload.queries for window in query.windows]
+    return SharedPlan(
+        workload.stream, slice_edges(windows), tuple(folds), _assemblies(queries), tuple(queries)
+    )
+
+
+def _ingredients(query: Query, partials: list[Partial]) -> tuple[Ingredient, ...]:
+    """How each aggregate call of a query is made; partials not there yet are added."""
+    calls: dict[AggregateCall, None] = {}
+    expressions = [named.expression for named in query.values]
+    for expression in [*expressions, *([query.having] if query.having is not None else [])]:
+        calls |= dict.fromkeys(aggregate_calls(expression))
+    found = []
+    for call in calls:
+        types = tuple(argument.type for argument in call.arguments)
+        positions = []
+        for part in AGGREGATES[call.function].parts(types):
+            partial = rewrite(Partial(part.kind, _fed_with(part, call)), query.where, query.stream.schema)
+            if partial not in partials:
+                partials.append(partial)
+            positions.append(partials.index(partial))
+        found.append(Ingredient(call, tuple(positions)))
+    return tuple(found)
+
+
+def _fed_with(part: Part, call: AggregateCall) -> Expression | None:
+    if not part.of_argument or not call.arguments:
+        return None
+    argument = call.arguments[0]
+    if part.only_true:
+        return Call(argument.type, "nullif", (argument, Literal(argument.type, False)))
+    return argument
+
+
+def _assemblies(queries: list[QueryPlan]) -> tuple[Assembly, ...]:
+    users: dict[tuple[int, Window], list[tuple[int, int]]] = {}
+    needed: dict[tuple[int, Window], set[int]] = {}
+    for position, plan in enumerate(queries):
+        for level, window in enumerate(plan.query.windows):
+            users.setdefault((plan.fold, window), []).append((position, level))
+            used = {index for ingredient in plan.ingredients for index in ingredient.partials}
+            needed.setdefault((plan.fold, window), {0}).update(used)
+    return tuple(
+        Assembly(fold, window, tuple(sorted(needed[fold, window])), tuple(users[fold, window]))
+        for fold, window in users
+    )

@@ -1,0 +1,125 @@
+"""What travels between tasks, state and driver: a JSON header and Arrow tables in one block of bytes.
+
+Layout: ``b"WQ" + version + kind``, the header's length, the header (UTF-8 JSON), then Arrow IPC streams of the
+lengths that the header names. Everything inside is columnar Arrow, nothing is pickled; an unknown version is
+refused, never guessed.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from workbench.errors import EngineError
+from workbench.results import ResultBatch
+
+VERSION = 1
+_HEAD = struct.Struct("<2sBBI")
+
+
+class Kind(IntEnum):
+    """What a block of bytes is."""
+
+    SLICES = 1
+    STATE_META = 2
+    STATE_BLOCK = 3
+    REPORT = 4
+
+
+def pack(kind: Kind, header: dict[str, Any], tables: Sequence[pa.RecordBatch] = ()) -> bytes:
+    """One block of bytes; inverse of :func:`unpack`."""
+    bodies = []
+    for table in tables:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_batch(table)
+        bodies.append(sink.getvalue())
+    head = json.dumps({**header, "lengths": [body.size for body in bodies]}, separators=(",", ":")).encode()
+    return b"".join([_HEAD.pack(b"WQ", VERSION, kind, len(head)), head, *bodies])
+
+
+def unpack(kind: Kind, payload: bytes) -> tuple[dict[str, Any], list[pa.RecordBatch]]:
+    """Header and tables (no copy of the columns). Raises EngineError for another kind or version."""
+    if len(payload) < _HEAD.size:
+        raise EngineError(f"expected a {kind.name.lower()} message, got {len(payload)} bytes")
+    magic, version, found, length = _HEAD.unpack_from(payload)
+    if magic != b"WQ" or found != kind:
+        raise EngineError(f"expected a {kind.name.lower()} message, got something else")
+    if version != VERSION:
+        raise EngineError(
+            f"a {kind.name.lower()} message of format {version} cannot be read, this is format {VERSION}",
+            hint="it was written by another version of winquery; start with a new checkpoint folder",
+        )
+    position = _HEAD.size + length
+    header = json.loads(payload[_HEAD.size : position])
+    tables = []
+    buffer = pa.py_buffer(payload)
+    for size in header.pop("lengths"):
+        with pa.ipc.open_stream(buffer.slice(position, size)) as reader:
+            tables.append(reader.read_next_batch())
+        position += size
+    return header, tables
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a bucket tells the driver about one micro-batch.
+
+    ``rows`` and ``max_event`` are of the whole micro-batch and equal in every bucket; ``late`` counts, by query,
+    the rows of this bucket that missed at least one window because its final result was out; ``watermark`` is
+    the one that now holds. Times in microseconds, None before the first row.
+    """
+
+    rows: int
+    watermark: int | None
+    max_event: int | None
+    late: dict[str, int]
+    slices: int
+    state_bytes: int
+    finished: bool
+    results: list[tuple[str, ResultBatch]] = field(default_factory=list)
+
+
+def encode_report(report: Report) -> bytes:
+    """A report as bytes; inverse of :func:`decode_report`."""
+    header = {
+        "rows": report.rows,
+        "watermark": report.watermark,
+        "max_event": report.max_event,
+        "late": report.late,
+        "slices": report.slices,
+        "state_bytes": report.state_bytes,
+        "finished": report.finished,
+        "results": [[query, batch.level, len(batch.keys)] for query, batch in report.results],
+    }
+    tables = []
+    for _, batch in report.results:
+        grid = [pa.array(batch.starts), pa.array(batch.status), pa.array(batch.revisions)]
+        columns = [*grid, *batch.keys, *batch.values]
+        tables.append(pa.record_batch(columns, names=[str(index) for index in range(len(columns))]))
+    return pack(Kind.REPORT, header, tables)
+
+
+def decode_report(payload: bytes) -> Report:
+    """The report in a block of bytes."""
+    header, tables = unpack(Kind.REPORT, payload)
+    results = []
+    for (query, level, keys), table in zip(header.pop("results"), tables, strict=True):
+        starts, status, revisions, *rest = table.columns
+        batch = ResultBatch(
+            level,
+            starts.to_numpy(),
+            tuple(rest[:keys]),
+            tuple(rest[keys:]),
+            status.to_numpy().astype(np.int8),
+            revisions.to_numpy().astype(np.int16),
+        )
+        results.append((query, batch))
+    return Report(**header, results=results)
