@@ -167,7 +167,11 @@ def _write(table: pa.Table, path: Path) -> None:
         os.close(handle)
         try:
             pq.write_table(
-                table, name, row_group_size=ROW_GROUP, compression="zstd", write_page_checksum=True, use_dictionary=True
+                table,
+                name,
+                row_group_size=ROW_GROUP,
+                compression="zstd",
+                write_page_checksum=True,
             )
             os.replace(name, path)
         finally:

@@ -44,6 +44,10 @@ class WorkbenchError(Exception):
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows of it: the message alone, since the fault is not in the code above it."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class QueryError(WorkbenchError):
     """The SQL or the builder asks for something that does not exist or does not make sense."""

@@ -37,6 +37,9 @@ def run(path: Path, timeout: int = 300, out: TextIO | None = None) -> int:
         started[cell_index] = time.perf_counter()
 
     def on_done(cell: Any, cell_index: int, execute_reply: Any) -> None:
+        failed = execute_reply["content"]["status"] == "error"
+        if failed and "raises-exception" not in cell.metadata.get("tags", ()):
+            return
         seconds = time.perf_counter() - started.get(cell_index, time.perf_counter())
         print(describe(cell, seconds), file=stream, flush=True)
 
@@ -45,6 +48,7 @@ def run(path: Path, timeout: int = 300, out: TextIO | None = None) -> int:
         timeout=timeout,
         kernel_name="python3",
         store_widget_state=False,
+        extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(path.resolve().parent)}},
         on_cell_start=on_start,
         on_cell_executed=on_done,

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.errors import QueryError, did_you_mean
 
@@ -311,10 +312,19 @@ class QueryResults:
         return bottom
 
 
+#: The one NaN that stands in keys, so that a key with NaN equals itself.
+_NAN = float("nan")
+
+
 def encode_keys(keys: Sequence[pa.Array]) -> tuple[Array, list[tuple[Any, ...]]]:
-    """Dense codes of key tuples and the distinct tuples in order of first appearance; NULL is a key."""
+    """Dense codes of key tuples and the distinct tuples in order of first appearance.
+
+    NULL is a key like any other; so is NaN, and both zeros are one key, as in Spark.
+    """
     codes = np.zeros(len(keys[0]), np.int64)
     for array in keys:
+        if pa.types.is_floating(array.type):
+            array = pc.add(array, pa.scalar(0.0, array.type))  # -0.0 + 0.0 is 0.0
         encoded = array.dictionary_encode(null_encoding="encode")
         codes = codes * max(1, len(encoded.dictionary)) + encoded.indices.to_numpy(zero_copy_only=False)
         _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
@@ -322,8 +332,16 @@ def encode_keys(keys: Sequence[pa.Array]) -> tuple[Array, list[tuple[Any, ...]]]
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     picked = pa.array(first[order])
-    columns = [array.take(picked).to_pylist() for array in keys]
+    columns = [key_values(array.take(picked)) for array in keys]
     return rank[codes], list(zip(*columns, strict=True))
+
+
+def key_values(array: pa.Array) -> list[Any]:
+    """Python values of a key column, fit to be compared and hashed."""
+    values = array.to_pylist()
+    if pa.types.is_floating(array.type):
+        return [value if value is None else _NAN if value != value else value + 0.0 for value in values]
+    return values
 
 
 def _storage(kind: pa.DataType) -> npt.DTypeLike:

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
-NAMED_FILE = re.compile(r"`((?:\.ci|workbench|kernels|widgets|tests|benchmarks|notebooks|examples|docs|binder)/[\w./-]*)`")
-COMMAND = re.compile(r"^(?:\$ )?make ([\w-]+)", re.MULTILINE)
+NAMED_FILE = re.compile(
+    r"`((?:\.ci|workbench|kernels|widgets|tests|benchmarks|notebooks|examples|docs|binder)/[\w./-]*)`"
+)
+COMMAND = re.compile(r"(?:^|`)make ([\w-]+)", re.MULTILINE)
 TARGET = re.compile(r"^([\w-]+):(?!=)", re.MULTILINE)
-FENCE = re.compile(r"^```[\w]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -23,32 +24,29 @@ def documents(files: list[Path]) -> list[Path]:
 
 
 def test_links_lead_somewhere(root: Path, documents: list[Path]) -> None:
-    broken = []
-    for path in documents:
-        for target in LINK.findall(path.read_text(encoding="utf-8")):
-            if not (path.parent / target).exists():
-                broken.append(f"{path.relative_to(root)}: {target}")
+    broken = [
+        f"{path.relative_to(root)}: {target}"
+        for path in documents
+        for target in LINK.findall(path.read_text(encoding="utf-8"))
+        if not (path.parent / target).exists()
+    ]
     assert broken == []
 
 
 def test_files_named_in_documents_exist(root: Path, documents: list[Path]) -> None:
-    missing = []
-    for path in documents:
-        for name in NAMED_FILE.findall(path.read_text(encoding="utf-8")):
-            if not (root / name).exists():
-                missing.append(f"{path.relative_to(root)}: {name}")
+    missing = [
+        f"{path.relative_to(root)}: {name}"
+        for path in documents
+        for name in NAMED_FILE.findall(path.read_text(encoding="utf-8"))
+        if not (root / name).exists()
+    ]
     assert missing == []
 
 
 def test_commands_in_documents_are_in_the_makefile(root: Path, documents: list[Path]) -> None:
     targets = set(TARGET.findall((root / "Makefile").read_text(encoding="utf-8")))
     assert {"setup", "demo", "test", "test-all", "lint"} <= targets
-    used = {
-        (path.name, target)
-        for path in documents
-        for block in FENCE.findall(path.read_text(encoding="utf-8"))
-        for target in COMMAND.findall(block)
-    }
+    used = {(path.name, target) for path in documents for target in COMMAND.findall(path.read_text(encoding="utf-8"))}
     assert {target for name, target in used if name == "README.md"} >= {"demo", "test"}
     assert {(name, target) for name, target in used if target not in targets} == set()
 
@@ -69,13 +67,15 @@ def test_the_cell_of_the_readme_is_the_one_of_the_quickstart(root: Path) -> None
 
 
 def test_notebooks_are_kept_without_outputs(files: list[Path]) -> None:
-    kept = []
-    for path in files:
-        if path.suffix == ".ipynb":
-            for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-                if cell.get("outputs") or cell.get("execution_count"):
-                    kept.append(path.name)
-    assert kept == []
+    notebooks = [path for path in files if path.suffix == ".ipynb"]
+    kept = {
+        path.name
+        for path in notebooks
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+        if cell.get("outputs") or cell.get("execution_count")
+    }
+    assert notebooks
+    assert kept == set()
 
 
 def test_the_command_line_explains_itself() -> None:

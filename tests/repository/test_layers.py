@@ -15,7 +15,8 @@ import pytest
 
 #: From the top of the house to its leaves.
 LAYERS = (
-    ("__init__", "__main__", "doctor", "headless"),
+    ("__main__",),
+    ("__init__", "doctor", "headless"),
     ("notebook",),
     ("widgets",),
     ("session",),
@@ -71,12 +72,9 @@ def upward(source: str, module: str, package: str) -> list[str]:
 
 def modules(root: Path) -> list[tuple[str, Path]]:
     """Dotted name and path of every module of the package, through the symlinks."""
-    found = []
     folders = [root / "workbench", *(child for child in (root / "workbench").iterdir() if child.is_symlink())]
-    for folder in folders:
-        for path in folder.rglob("*.py"):
-            found.append((".".join(path.relative_to(root).with_suffix("").parts), path))
-    return sorted(set(found))
+    paths = {path for folder in folders for path in folder.rglob("*.py")}
+    return sorted((".".join(path.relative_to(root).with_suffix("").parts), path) for path in paths)
 
 
 def test_every_module_has_a_layer(root: Path) -> None:

@@ -23,7 +23,7 @@ def main() -> None:
     assert "site-packages" in home.parts, f"imported from {home}, not from the wheel"
     assert (home / "py.typed").is_file()
     workbench.source("rooms", ROWS, time="ts", replay="max")
-    query = workbench.dashboard(SQL, source="rooms", name="smoke")
+    query = workbench.run(SQL, name="smoke")
     query.wait(120)
     found = query.results(status="final").sort_values(["window_start", "room"])
     assert list(zip(found["room"], found["mean"], found["n"], strict=True)) == [("a", 21.0, 2), ("b", 19.0, 1)], found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -23,32 +24,45 @@ from workbench.kernels.two_stacks import assemble
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
 
-_compiled: dict[str, Callable[..., None]] = {}
-_ordered: set[str] = set()
+#: Seconds of array code in one call above which it waits for the compiler instead (about five, once a machine).
+PATIENCE = 0.25
+#: Measured on a 2-core cloud machine: array code needs this long for a row and partial, and for a combine of one
+#: slice over all keys. Only the order of magnitude matters.
+_ROW_SECONDS, _COMBINE_SECONDS = 2.5e-7, 5e-6
+
+_variants: dict[str, Future[Callable[..., None]]] = {}
 _lock = threading.Lock()
 
 
-def _variant(name: str, source: str, entry: str, sample: Sequence[Array]) -> Callable[..., None] | None:
-    """The compiled function if it can be had without waiting; else order it and return None."""
-    ready = _compiled.get(name)
-    if ready is not None:
-        return ready
-    if modules.is_ready(name):
-        return _compile(name, source, entry, sample)
+def _variant(
+    name: str, source: str, entry: str, sample: Sequence[Array], wait: bool
+) -> Callable[..., None] | None:
+    """The compiled function, or None where it is still being made and the caller does not want to wait.
+
+    Made on a thread of its own, once in a process; when this machine has compiled the text before, it is loaded
+    here and now, which takes milliseconds.
+    """
     with _lock:
-        if name in _ordered:
-            return None
-        _ordered.add(name)
-    threading.Thread(target=_compile, args=(name, source, entry, sample), daemon=True).start()
-    return None
+        future = _variants.get(name)
+        if future is None:
+            future = _variants[name] = Future()
+            job = threading.Thread(target=_compile, args=(future, name, source, entry, sample), daemon=True)
+            job.start()
+            wait = wait or modules.is_ready(name)
+    return future.result() if wait or future.done() else None
 
 
-def _compile(name: str, source: str, entry: str, sample: Sequence[Array]) -> Callable[..., None]:
-    function: Callable[..., None] = getattr(modules.load(name, source), entry)
-    function(*sample)
-    modules.mark_ready(name)
-    _compiled[name] = function
-    return function
+def _compile(
+    future: Future[Callable[..., None]], name: str, source: str, entry: str, sample: Sequence[Array]
+) -> None:
+    try:
+        function: Callable[..., None] = getattr(modules.load(name, source), entry)
+        function(*sample)
+        modules.mark_ready(name)
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(function)
 
 
 class FoldKernel:
@@ -68,7 +82,8 @@ class FoldKernel:
         column in the type its partials want. ``compiled`` forces a variant (True waits for the compiler).
         """
         outputs = [_identity(feed.monoid, groups) for feed in self.feeds]
-        function = None if compiled is False else self._function(wait=bool(compiled))
+        work = len(group) * len(self.feeds) * _ROW_SECONDS
+        function = None if compiled is False else self._function(bool(compiled) or work > PATIENCE)
         if function is None:
             for feed, fields in zip(self.feeds, outputs, strict=True):
                 self._fold_generic(feed, group, inputs, fields)
@@ -84,8 +99,7 @@ class FoldKernel:
             sample += [np.zeros(0, kinds.get(index) or np.int64), np.zeros(0, np.bool_)]
         for feed in self.feeds:
             sample += _identity(feed.monoid, 0)
-        order = _compile if wait else _variant
-        return order(self.name, self.source, "fold", sample)
+        return _variant(self.name, self.source, "fold", sample, wait)
 
     @staticmethod
     def _fold_generic(
@@ -118,7 +132,8 @@ class AssembleKernel:
 
         ``first`` and ``last`` ascend. The matrices must be C-contiguous in their rows' keys.
         """
-        function = None if compiled is False else self._function(wait=bool(compiled))
+        work = (len(first) + 2 * int(last[-1] - first[0])) * len(self.kinds) * _COMBINE_SECONDS if len(first) else 0
+        function = None if compiled is False else self._function(bool(compiled) or work > PATIENCE)
         if function is None:
             with np.errstate(all="ignore"):
                 return [
@@ -135,8 +150,7 @@ class AssembleKernel:
     def _function(self, wait: bool) -> Callable[..., None] | None:
         empty = np.zeros(0, np.int64)
         matrices = [np.zeros((0, 0), field.dtype) for kind in self.kinds for field in kind.fields]
-        order = _compile if wait else _variant
-        return order(self.name, self.source, "assemble", [empty, empty, *matrices, *matrices])
+        return _variant(self.name, self.source, "assemble", [empty, empty, *matrices, *matrices], wait)
 
 
 def _identity(kind: PartialKind, count: int) -> Fields:

@@ -86,8 +86,10 @@ def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType:
     if all(map(is_temporal, known)):
         instants = known - {pa.date32()}
         return instants.pop() if len(instants) == 1 else TIMESTAMP
-    names = " and ".join(dict.fromkeys(type_name(kind) for kind in kinds if kind in known))
-    raise QueryError(f"{names} do not fit together", hint="convert one of them, such as `CAST(x AS double)`")
+    names = " with ".join(dict.fromkeys(f"`{type_name(kind)}`" for kind in kinds if kind in known))
+    if any(map(is_temporal, known)):
+        raise QueryError(f"does not take {names}", hint="write a time as TIMESTAMP '2013-01-31 10:15:00'")
+    raise QueryError(f"does not take {names}", hint="convert one of them, such as `CAST(x AS double)`")
 
 
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:

@@ -1,0 +1,52 @@
+"""The command line: ``list``, ``run`` and ``compare``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks import runner
+from benchmarks.compare import compare
+from benchmarks.workloads import WORKLOADS
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; ``run`` exits with 1 where a bar is missed by a full (not quick) run."""
+    options = _parser().parse_args(arguments)
+    if options.command == "list":
+        width = max(map(len, WORKLOADS))
+        for workload in WORKLOADS.values():
+            bars = ", ".join(map(str, workload.bars)) or "none"
+            print(f"{workload.name:<{width}}  {workload.summary} (bar: {bars})")
+        return 0
+    if options.command == "compare":
+        print(compare(options.before, options.after))
+        return 0
+    with contextlib.ExitStack() as stack:
+        out = [sys.stdout]
+        if options.out:
+            out.append(stack.enter_context(options.out.open("a", encoding="utf-8")))
+        ok = runner.run(WORKLOADS[options.name], options.quick, out, options.repeats)
+    return 0 if ok or options.quick else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure winquery on this machine.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="the workloads and their bars")
+    run = commands.add_parser("run", help="measure one workload")
+    run.add_argument("name", choices=sorted(WORKLOADS))
+    run.add_argument("--quick", action="store_true", help="a small input, once")
+    run.add_argument("--repeats", type=int, help="runs to take the median of")
+    run.add_argument("--out", type=Path, help="also append the lines to this file")
+    both = commands.add_parser("compare", help="two files written by `run --out`, side by side")
+    both.add_argument("before", type=Path)
+    both.add_argument("after", type=Path)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

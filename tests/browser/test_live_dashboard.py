@@ -1,0 +1,159 @@
+"""The live dashboard as a user meets it: JupyterLab, a store that fills in the background, a mouse."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+#: Fills a store by one simulated minute every 50 ms: 20 per second, three levels, six keys.
+FILL = '''
+import threading, time
+import numpy as np, pyarrow as pa
+from workbench.results import Level, QueryResults, ResultBatch, Schema
+from workbench.time import DAY, HOUR, MINUTE, SECOND
+from workbench.widgets import DashboardView, LiveDashboard
+
+levels = (Level("15 minutes / 1 minute", 15 * MINUTE, MINUTE), Level("2 hours / 10 minutes", 2 * HOUR, 10 * MINUTE),
+          Level("1 day / 1 hour", DAY, HOUR))
+values = (("mean_delay", pa.float64()), ("worst", pa.float64()), ("n", pa.int64()))
+results = QueryResults(Schema("delays", levels, (("carrier", pa.string()),), values))
+carriers = ["AA", "B6", "DL", "EV", "UA", "WN"]
+began = 1_356_998_400 * SECOND
+
+def put(first, last):
+    """Windows of all levels that start in a range; the ones still open are provisional."""
+    batches = []
+    for position, level in enumerate(levels):
+        low = max(began, first - level.size) // level.slide * level.slide
+        starts = np.arange(low, last, level.slide)
+        for number, carrier in enumerate(carriers):
+            hours = starts / HOUR
+            mean = 14 + 9 * np.sin(hours / 3.1 + number) + 3 * np.sin(hours * 2.3 + 5 * number)
+            count = np.round(40 + 25 * np.sin(hours / 4 + number) ** 2).astype(np.int64)
+            status = np.where(starts + level.size > last, 1, 2).astype(np.int8)
+            batches.append(ResultBatch(position, starts, (pa.array([carrier] * len(starts)),),
+                (pa.array(mean), pa.array(mean * 3 + count), pa.array(count)), status, np.zeros(len(starts), np.int16)))
+    results.apply(batches)
+
+state = dict(state="running", rows_per_second=48_210, watermark=began, late_rows=17)
+
+def fill():
+    last = began + 40 * HOUR
+    put(began, last)
+    while running:
+        time.sleep(0.05)
+        put(last, last + MINUTE)
+        last += MINUTE
+        state["watermark"] = last - 10 * MINUTE
+
+running = True
+writer = threading.Thread(target=fill, daemon=True)
+writer.start()
+'''
+SHOW = 'live = LiveDashboard.show("delays", DashboardView(results, "Flight delays by carrier", lambda: state))'
+BUSY = "import time\nend = time.time() + 20\nwhile time.time() < end: sum(range(1000))\nprint('done')"
+STOP = "running = False\nwriter.join()\nlive.close()\nprint([t.name for t in threading.enumerate() if 'dash' in t.name])"
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Path:
+    """A notebook with the cells FILL, SHOW, BUSY, STOP and one that displays the widget again."""
+    cells = [
+        {"cell_type": "code", "id": f"c{number}", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+        for number, source in enumerate([FILL.strip(), SHOW, BUSY, STOP, "live"])
+    ]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    path = tmp_path / "live.ipynb"
+    path.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
+    return path
+
+
+def watermark(page: Any) -> str:
+    """The watermark that the strip of the first dashboard shows."""
+    text = page.page.locator("span", has_text="watermark:").first.inner_text()
+    found = re.search(r"watermark:\s*([\d-]+ [\d:]+)", text)
+    assert found, text
+    return found.group(1)
+
+
+def moves(page: Any) -> bool:
+    """Whether the pixels and the strip of the first dashboard change within two seconds."""
+    before, mark = page.figure().screenshot(), watermark(page)
+    time.sleep(2)
+    return bool(page.figure().screenshot() != before and watermark(page) > mark)
+
+
+def test_a_dashboard_lives_zooms_reloads_and_ends(lab: Callable[..., Any], notebook: Path) -> None:
+    page = lab(notebook)
+    page.run_cell(0)
+    page.run_cell(1)
+    page.wait_text("2 hours / 10 minutes (auto)")
+    assert moves(page)
+    page.screenshot("live-dashboard")
+
+    # Another cell runs: the plot goes on, and a zoom is answered meanwhile.
+    page.run_cell(2, wait=False)
+    assert moves(page)
+    for _ in range(4):
+        page.wheel(-300)
+    began = time.monotonic()
+    page.wait_text("15 minutes / 1 minute (auto)", timeout=4)
+    assert "done" not in page.cell_output_text(2), "the zoom was answered only after the cell had ended"
+    print(f"zoom to new level: {time.monotonic() - began:.3f} s")
+    page.screenshot("live-dashboard-zoomed")
+    page.wait_idle()
+
+    # A reload draws the same again, from the kernel's state.
+    page.save()
+    page.open()
+    page.wait_text("15 minutes / 1 minute (auto)")
+    page.figure().wait_for(state="visible")
+
+    # Running the cell again leaves one set of comms.
+    page.run_cell(1)
+    page.wait_text("2 hours / 10 minutes (auto)")
+    comms = page.comms()
+    for _ in range(3):
+        page.run_cell(1)
+    page.wait_text("2 hours / 10 minutes (auto)")
+    assert page.comms() == comms
+    assert moves(page)
+
+    # The end leaves a picture, no comm and no thread.
+    page.run_cell(3)
+    assert page.cell_output_text(3).strip() == "[]"
+    assert page.comms() == 0
+    data = page.cell_outputs(1)[0]["data"]
+    assert "image/svg+xml" in data
+    assert "application/vnd.jupyter.widget-view+json" not in data
+    page.screenshot("live-dashboard-closed")
+    assert page.errors == []
+
+
+def test_two_outputs_and_a_second_browser_show_the_same(lab: Callable[..., Any], notebook: Path) -> None:
+    page = lab(notebook, height=2000)
+    for index in (0, 1, 4):
+        page.run_cell(index)
+    page.page.wait_for_function("() => window.jupyterapp != null")
+    page.figure(5).wait_for(state="visible")
+    page.save()
+    other = lab(notebook, width=800)
+    other.figure().wait_for(state="visible")
+    for _ in range(4):
+        page.wheel(-300, index=3)
+    page.wait_text("15 minutes / 1 minute (auto)")
+    other.wait_text("15 minutes / 1 minute (auto)")
+    for shown in (page, other):
+        assert moves(shown) or "Hold" in shown.page.content()
+    other.screenshot("live-dashboard-800")
+    page.screenshot("live-dashboard-two-outputs")
+    page.run_cell(3)
+    assert page.errors == other.errors == []

@@ -1,0 +1,99 @@
+"""``str(expression)`` read back gives the same expression: brackets stand where they are needed, not elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.language import parse_queries
+from workbench.logical import Call, Column, Expression, Literal, Stream
+
+STREAM = Stream(
+    "rows",
+    pa.schema([("ts", pa.timestamp("us")), ("p", pa.bool_()), ("x", pa.float64()), ("a b`c", pa.float64())]),
+    "ts",
+    0,
+)
+BOOL, DOUBLE = pa.bool_(), pa.float64()
+
+
+def read(text: str) -> Expression:
+    statement = f"SELECT count(*) AS n FROM rows WHERE {text} GROUP BY window(ts, '1 hour')"
+    (query,) = parse_queries(statement, {"rows": STREAM}, name="q")
+    assert query.where is not None
+    return query.where
+
+
+def call(kind: pa.DataType, name: str, *arguments: Expression) -> Expression:
+    return Call(kind, name, arguments)
+
+
+def calls(kind: pa.DataType, names: list[str], *arguments: Any) -> Any:
+    return st.builds(call, st.just(kind), st.sampled_from(names), *arguments)
+
+
+number_leaves = st.one_of(
+    st.sampled_from([Column(DOUBLE, "x"), Column(DOUBLE, "a b`c")]),
+    st.floats(allow_nan=False, allow_infinity=False).map(lambda value: Literal(DOUBLE, value + 0.0)),
+)
+numbers = st.recursive(
+    number_leaves,
+    lambda inner: st.one_of(
+        calls(DOUBLE, ["add", "subtract", "multiply", "divide", "modulo", "coalesce"], inner, inner),
+        # A minus before a constant is part of the constant.
+        calls(DOUBLE, ["negate"], inner.filter(lambda value: not isinstance(value, Literal))),
+        calls(DOUBLE, ["abs"], inner),
+    ),
+    max_leaves=8,
+)
+comparisons = st.one_of(
+    calls(BOOL, ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "in"], numbers, numbers),
+    calls(BOOL, ["is_null", "is_not_null"], numbers),
+    st.sampled_from([Column(BOOL, "p"), Literal(BOOL, True)]),
+)
+conditions = st.recursive(
+    comparisons,
+    lambda inner: st.one_of(
+        calls(BOOL, ["and", "or", "equal", "less"], inner, inner),
+        calls(BOOL, ["is_null", "is_not_null"], inner),
+        # NOT before IS NULL is IS NOT NULL.
+        calls(BOOL, ["not"], inner.filter(lambda value: getattr(value, "function", "") != "is_null")),
+        calls(BOOL, ["case"], inner, inner, inner),
+    ),
+    max_leaves=8,
+)
+
+
+@given(conditions)
+def test_printed_form_reads_back(condition: Expression) -> None:
+    assert read(str(condition)) == condition
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("((x) - (1.0)) - (2.0) > 0.0", "x - 1.0 - 2.0 > 0.0"),
+        ("x - (1.0 - 2.0) > 0.0", "x - (1.0 - 2.0) > 0.0"),
+        ("x * (1.0 + 2.0) > -x", "x * (1.0 + 2.0) > -x"),
+        ("-(-x) = - -1.0", "-(-x) = -(-1.0)"),
+        ("(NOT p) = p", "(NOT p) = p"),
+        ("NOT (p = p)", "NOT p = p"),
+        ("p AND (p AND p)", "p AND (p AND p)"),
+        ("(p OR p) AND p OR p", "(p OR p) AND p OR p"),
+        ("(p = p) = p", "(p = p) = p"),
+        ("`a b``c` IS NULL", "`a b``c` IS NULL"),
+    ],
+)
+def test_brackets(text: str, printed: str) -> None:
+    assert str(read(text)) == printed
+
+
+@given(st.text())
+def test_text_reads_back(value: str) -> None:
+    literal = Literal(pa.string(), value)
+    condition = call(BOOL, "equal", literal, Literal(pa.string(), ""))
+    assert read(str(condition)) == condition

@@ -1,0 +1,207 @@
+"""The view without a page: what its models hold after a refresh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from bokeh.document.events import DocumentPatchedEvent
+
+from tests.widgets.conftest import BEGAN, LEVELS
+from workbench.errors import QueryError
+from workbench.results import QueryResults, Schema
+from workbench.time import DAY, HOUR, MINUTE, SECOND
+from workbench.widgets import ALL, FOLLOW, HOLD, DashboardView
+from workbench.widgets.strip import strip_html
+
+
+def data(view: DashboardView, panel: int, part: str) -> dict[str, Any]:
+    source = getattr(view._panels[panel], part)
+    return {name: np.asarray(column) for name, column in source.data.items()}
+
+
+def page_sets(view: DashboardView, **values: float) -> None:
+    """What a page does that zooms."""
+    for attr, value in values.items():
+        view._x.set_from_json(attr, value, setter="page")
+
+
+def test_points_stand_at_window_ends_in_milliseconds(results: QueryResults) -> None:
+    view = DashboardView(results)
+    view.show(BEGAN, BEGAN + 12 * HOUR)
+    view.refresh()
+    final = data(view, 0, "final")
+    at = np.flatnonzero(final["x0"] == (BEGAN + 3 * HOUR) / 1_000)
+    assert final["y0"][at] == 2.75  # the window [2:45, 3:00)
+    assert final["y1"][at] == 102.75
+    counts = data(view, 1, "final")
+    assert np.nanmax(counts["y1"]) == 2
+    open_ = data(view, 0, "open")
+    assert open_["x0"][0] == (BEGAN + 12 * HOUR) / 1_000
+
+
+def test_the_level_follows_the_range_and_can_be_pinned(results: QueryResults) -> None:
+    view = DashboardView(results)
+    view.show(BEGAN, BEGAN + 6 * HOUR)
+    view.refresh()
+    assert view.level == 0
+    assert "15 minutes / 1 minute (auto)" in view._strip.text
+    page_sets(view, start=BEGAN / 1_000, end=(BEGAN + 4 * DAY) / 1_000)
+    view.refresh()
+    assert view.level == 1
+    view.pin("1 day / 1 hour")
+    view.refresh()
+    assert view.level == 2
+    assert "1 day / 1 hour (pinned)" in view._strip.text
+    assert np.diff(data(view, 0, "open")["x0"])[0] * 1_000 == HOUR
+    view.pin(None)
+    view.refresh()
+    assert view.level == 1
+    with pytest.raises(QueryError, match="no level `x`"):
+        view.pin("x")
+
+
+def test_a_narrow_page_gets_a_coarser_level(results: QueryResults) -> None:
+    view = DashboardView(results)
+    view.show(BEGAN, BEGAN + 12 * HOUR)
+    view.refresh()
+    assert view.level == 0
+    view._panels[0].figure.set_from_json("inner_width", 200, setter="page")
+    view.refresh()
+    assert view.width == 200
+    assert view.level == 1
+
+
+def test_a_range_that_the_fine_level_has_forgotten_shows_a_coarser_one(
+    schema: Callable[..., Schema], fill: Callable[..., None]
+) -> None:
+    results = QueryResults(schema())
+    fill(results, (0, 48), levels=(1, 2))
+    fill(results, (40, 48), levels=(0,))
+    view = DashboardView(results)
+    view.show(BEGAN + 4 * HOUR, BEGAN + 8 * HOUR)
+    view.refresh()
+    assert view.level == 1
+
+
+def test_all_follow_and_hold(results: QueryResults, fill: Callable[..., None]) -> None:
+    view = DashboardView(results)
+    view.refresh()
+    assert view.mode == ALL
+    start, end = view.visible
+    assert start == BEGAN + LEVELS[0].size
+    assert end > BEGAN + 12 * HOUR
+
+    # A zoom in the page holds.
+    page_sets(view, start=(BEGAN + 10 * HOUR) / 1_000, end=(BEGAN + 12 * HOUR) / 1_000)
+    assert view.mode == HOLD
+    fill(results, (12, 13), open_from=13)
+    view.refresh()
+    assert view.visible == (BEGAN + 10 * HOUR, BEGAN + 12 * HOUR)
+
+    # Follow keeps the width and moves with the newest window.
+    view.follow()
+    view.refresh()
+    assert view.mode == FOLLOW
+    before = view.visible
+    assert before[1] - before[0] == pytest.approx(2 * HOUR, abs=2)
+    fill(results, (13, 14), open_from=14)
+    view.refresh()
+    assert view.visible[0] - before[0] == pytest.approx(HOUR, abs=2)
+    assert view.mode == FOLLOW
+
+
+def test_a_refresh_without_change_changes_nothing(results: QueryResults) -> None:
+    view = DashboardView(results)
+    document = view.document()
+    view.refresh()
+    events: list[DocumentPatchedEvent] = []
+    document.on_change(events.append)
+    view.refresh()
+    assert events == []
+
+
+def test_final_data_that_did_not_change_is_not_sent_again(
+    results: QueryResults, fill: Callable[..., None]
+) -> None:
+    view = DashboardView(results)
+    view.show(BEGAN, BEGAN + 13 * HOUR)
+    document = view.document()
+    view.refresh()
+    events: list[Any] = []
+    document.on_change(events.append)
+    fill(results, (11.75, 12 + 1 / 60), open_from=12)
+    view.refresh()
+    changed = {event.model.id for event in events if getattr(event, "attr", None) == "data"}
+    assert changed == {panel.open.id for panel in view._panels}
+
+
+def test_new_keys_get_lines_and_beyond_the_limit_the_best_stay(
+    schema: Callable[..., Schema], fill: Callable[..., None]
+) -> None:
+    results = QueryResults(schema())
+    view = DashboardView(results, top=3)
+    view.refresh()
+    assert [len(panel.lines) for panel in view._panels] == [0, 0]
+    fill(results, (0, 30), ["A"])
+    view.refresh()
+    assert [item.label["value"] for item in view._legend.model.items] == ["A"]
+    fill(results, (0, 30), ["A", "B", "C", "D", "E"])
+    view.refresh()
+    assert [item.label["value"] for item in view._legend.model.items] == ["C", "D", "E"]
+    assert [len(panel.lines) for panel in view._panels] == [3, 3]
+    assert np.nanmin(data(view, 0, "final")["y0"]) >= 200
+
+
+def test_a_query_without_keys_has_one_line_and_no_legend(
+    schema: Callable[..., Schema], fill: Callable[..., None]
+) -> None:
+    results = QueryResults(schema(keyed=False))
+    fill(results, (0, 4), ["x"])
+    view = DashboardView(results)
+    view.refresh()
+    assert len(view._panels[0].lines) == 1
+    assert not view._legend.model.visible
+
+
+def test_ten_thousand_keys_draw_the_top_only(schema: Callable[..., Schema]) -> None:
+    import pyarrow as pa
+
+    from workbench.results import ResultBatch
+
+    results = QueryResults(schema())
+    names = pa.array([f"k{number}" for number in range(10_000)])
+    count = len(names)
+    values = (pa.array(np.zeros(count)), pa.array(np.arange(count)))
+    for level in range(3):
+        status = np.full(count, 2, np.int8)
+        batch = ResultBatch(level, np.full(count, BEGAN), (names,), values, status, np.zeros(count, np.int16))
+        results.apply([batch])
+    view = DashboardView(results)
+    view.refresh()
+    assert len(view._panels[0].lines) == 20
+    assert view._legend.model.items[-1].label["value"] == "k9999"
+
+
+def test_the_strip_shows_facts_and_escapes() -> None:
+    status = {"state": "running", "rows_per_second": 1234.5, "watermark": BEGAN + SECOND, "late_rows": 7}
+    html = strip_html(status, "1 day <b>", "bad & <worse>")
+    for text in ("running", "1,234", "2013-01-01 00:00:01", "7", "1 day &lt;b&gt;", "bad &amp; &lt;worse&gt;"):
+        assert text in html
+    assert "alert" not in strip_html({}, "x")
+
+
+def test_an_error_is_shown_until_taken_away(results: QueryResults) -> None:
+    view = DashboardView(results, status=lambda: {"error": "from the query"})
+    view.refresh()
+    assert "from the query" in view._strip.text
+    view.fail("from the plot")
+    assert "from the plot" in view._strip.text
+    view.fail(None)
+    assert "from the query" in view._strip.text
+
+
+def test_minutes_survive_the_way_through_milliseconds() -> None:
+    assert round(((BEGAN + 7 * MINUTE + 1) / 1_000) * 1_000) == BEGAN + 7 * MINUTE + 1

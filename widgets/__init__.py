@@ -1,0 +1,22 @@
+"""Live, zoomable plots of running queries: in JupyterLab, from a script, as files.
+
+Imported as ``workbench.widgets`` only. Everything reads from :class:`workbench.results.QueryResults`.
+"""
+
+from workbench.widgets.live import LiveDashboard
+from workbench.widgets.picture import picture, save_svg
+from workbench.widgets.serve import ServerHandle, save, serve
+from workbench.widgets.view import ALL, FOLLOW, HOLD, DashboardView
+
+__all__ = [
+    "ALL",
+    "FOLLOW",
+    "HOLD",
+    "DashboardView",
+    "LiveDashboard",
+    "ServerHandle",
+    "picture",
+    "save",
+    "save_svg",
+    "serve",
+]

@@ -1,0 +1,256 @@
+"""A dashboard in JupyterLab: an anywidget that holds a Bokeh document and keeps every page of it up to date.
+
+One daemon thread, the pump, owns the document. It reads what pages have said, lets the view read the store, and
+sends all pending document events as one message, at most five times a second and only while a page listens. Kernel
+callbacks only put messages into a queue, so neither the main thread nor a Spark callback ever waits for a plot.
+
+Messages to pages: ``script`` (BokehJS, from the installed package), ``snapshot`` (the whole document), ``patch``
+(document events), ``closed``. Messages from pages: ``script`` and ``hello`` (please send these), ``ack``, ``set``
+(one property of :attr:`DashboardView.inputs`), ``bye``. ``live.js`` is the other end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any, ClassVar
+
+import anywidget
+import bokeh
+from bokeh.core.json_encoder import serialize_json
+from bokeh.document.events import DocumentPatchedEvent
+from bokeh.protocol.messages.patch_doc import patch_doc
+from IPython.display import DisplayHandle, display
+
+from workbench.widgets.pages import OPEN_LOOP, Pages
+from workbench.widgets.picture import picture
+from workbench.widgets.view import DashboardView
+
+log = logging.getLogger(__name__)
+
+#: Seconds between two updates at least, when nothing but the data changes.
+TICK = 0.2
+#: Seconds between two looks at the status while the data does not change.
+IDLE = 1.0
+
+_SCRIPTS = ("bokeh.min.js", "bokeh-widgets.min.js")
+_WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+
+
+class LiveDashboard(anywidget.AnyWidget):  # type: ignore[misc]
+    """The widget of one :class:`DashboardView`; displaying it anywhere in a notebook shows a live view.
+
+    From its creation on, the dashboard owns the view: nobody else may call its methods, except through
+    :meth:`call`. :meth:`close` ends thread and comms; a process that ends needs no call.
+    """
+
+    _esm = Path(__file__).with_name("live.js")
+    _open: ClassVar[dict[str, LiveDashboard]] = {}
+
+    def __init__(self, view: DashboardView) -> None:
+        super().__init__()
+        self.view = view
+        self._document = view.document()
+        self._document.callbacks.on_change_dispatch_to(self)
+        self._inputs = {(model.id, attr): model for model, attr in view.inputs}
+        self._pages = Pages()
+        self._inbox: deque[Any] = deque()
+        self._events: list[DocumentPatchedEvent] = []
+        self._handles: list[DisplayHandle] = []
+        self._due = 0.0
+        self._wake = threading.Event()
+        self._ended = threading.Event()
+        _route_replies_away(self.comm)
+        self.on_msg(self._received)
+        self._unsubscribe = view.results.subscribe(self._wake.set)
+        self._pump = threading.Thread(target=self._run, name=f"dashboard {view.title}", daemon=True)
+        self._pump.start()
+
+    @classmethod
+    def show(cls, name: str, view: DashboardView) -> LiveDashboard:
+        """Display ``view`` below the running cell; a dashboard shown before under ``name`` is closed."""
+        cls.close_named(name)
+        dashboard = cls._open[name] = cls(view)
+        display(dashboard)
+        return dashboard
+
+    @classmethod
+    def close_named(cls, name: str) -> None:
+        """Close the dashboard shown under ``name``, if there is one."""
+        old = cls._open.pop(name, None)
+        if old is not None:
+            old.close()
+
+    def call(self, function: Any) -> None:
+        """Let the pump run ``function()`` soon; the way to use the view, such as ``view.pin``, from outside."""
+        self._inbox.append(function)
+        self._wake.set()
+
+    def close(self) -> None:
+        """End the pump and the comms, and leave a still picture in the displays. May be called twice."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        self._wake.set()
+        self._unsubscribe()
+        if threading.current_thread() is not self._pump:
+            self._pump.join(timeout=5)
+        with contextlib.suppress(Exception):
+            self.send({"type": "closed"})
+        still = {"image/svg+xml": self._picture(), "text/plain": repr(self)}
+        for handle in self._handles:
+            handle.update(still, raw=True)
+        for name in [name for name, open_ in self._open.items() if open_ is self]:
+            del self._open[name]
+        self.layout.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"<live dashboard `{self.view.title}`{', closed' if self._ended.is_set() else ''}>"
+
+    def _ipython_display_(self, **_: Any) -> None:
+        data = self._repr_mimebundle_()
+        handle = display(data, raw=True, display_id=True)
+        if handle is not None:
+            self._handles.append(handle)
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": repr(self), "image/svg+xml": self._picture()}
+        if not self._ended.is_set():
+            bundle[_WIDGET_MIME] = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
+        return bundle
+
+    def _picture(self) -> str:
+        return picture(self.view.results, self.view.title, self.view.visible if self.view.drawn else None)
+
+    def _received(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        """A message of a page, on whatever thread the kernel chooses."""
+        if isinstance(content, dict):
+            self._inbox.append(content)
+            self._wake.set()
+
+    def _document_patched(self, event: DocumentPatchedEvent) -> None:
+        """Called by Bokeh for every change of the document, on the pump's thread."""
+        if len(self._pages):
+            self._events.append(event)
+
+    def _run(self) -> None:
+        pause: float | None = None
+        while not self._ended.is_set():
+            self._wake.wait(pause)
+            self._wake.clear()
+            try:
+                pause = self._tick(time.monotonic())
+            except Exception as error:
+                log.exception("the dashboard `%s` could not be updated", self.view.title)
+                self._recover(f"the plot could not be updated: {error}")
+                pause = IDLE
+
+    def _tick(self, now: float) -> float | None:
+        """One round of the pump; returns the seconds until the next one, None for "when something happens"."""
+        urgent, hellos = self._read_inbox(now)
+        if hellos:
+            self.view.refresh()
+            self._send_events(now)
+            self._send_snapshot(hellos, now)
+        if not len(self._pages):
+            return None
+        if not urgent and now < self._due:
+            return self._due - now
+        if not self._pages.ready(now):
+            # The acknowledgement wakes us; the pause is for pages that do not answer.
+            return OPEN_LOOP / 4
+        self._due = now + TICK
+        self.view.fail(None)
+        self.view.refresh()
+        self._send_events(now)
+        return IDLE
+
+    def _recover(self, message: str) -> None:
+        """After a fault the pages may have missed events: say what happened in a new snapshot for all."""
+        self._events.clear()
+        self.view.fail(message)
+        with contextlib.suppress(Exception):
+            self._send_snapshot(self._pages.names(), time.monotonic())
+
+    def _read_inbox(self, now: float) -> tuple[bool, set[str]]:
+        """Handle what pages have said: whether it changes the view, and the pages that want a snapshot.
+
+        Of several values for one property only the newest counts.
+        """
+        values: dict[tuple[str, str], tuple[Any, str]] = {}
+        called = False
+        hellos: set[str] = set()
+        while self._inbox:
+            message = self._inbox.popleft()
+            if callable(message):
+                message()
+                called = True
+                continue
+            page = str(message.get("page"))
+            match message.get("type"):
+                case "script":
+                    self._send_script(page)
+                case "hello":
+                    hellos.add(page)
+                case "ack" if not self._pages.heard(page, int(message["sequence"]), now):
+                    hellos.add(page)
+                case "set":
+                    values[message["id"], message["attr"]] = (message["value"], page)
+                case "bye":
+                    self._pages.goodbye(page)
+                    hellos.discard(page)
+        for (model, attr), (value, page) in values.items():
+            if (model, attr) in self._inputs:
+                self._inputs[model, attr].set_from_json(attr, value, setter=page)
+        return bool(values) or called, hellos
+
+    def _send_script(self, page: str) -> None:
+        folder = Path(bokeh.__file__).parent / "server" / "static" / "js"
+        self.send({"type": "script", "page": page}, [(folder / name).read_bytes() for name in _SCRIPTS])
+
+    def _send_snapshot(self, pages: set[str], now: float) -> None:
+        """The whole document for some pages; events still pending must have been sent before."""
+        document = serialize_json(self._document.to_json(deferred=False))
+        # Every page now knows every model: later patches refer to them by id.
+        self._document.models.flush_synced()
+        for page in pages:
+            self._pages.hello(page, now)
+        self.send(
+            {
+                "type": "snapshot",
+                "pages": sorted(pages),
+                "sequence": self._pages.sequence,
+                "document": document,
+                "inputs": [list(key) for key in self._inputs],
+            }
+        )
+
+    def _send_events(self, now: float) -> None:
+        """All pending events as one message; those that a page caused, as one more that it skips."""
+        events, self._events = self._events, []
+        for setter in sorted({event.setter or "" for event in events}):
+            chosen = [event for event in events if (event.setter or "") == setter]
+            message = patch_doc.create(chosen)
+            content = {
+                "type": "patch",
+                "sequence": self._pages.sent(now),
+                "except": setter,
+                "patch": serialize_json(message.content),
+                "buffers": [buffer.id for buffer in message.buffers],
+            }
+            self.send(content, [buffer.to_bytes() for buffer in message.buffers])
+
+
+def _route_replies_away(comm: Any) -> None:
+    """Keep answers of pages off the busy main thread.
+
+    ipykernel 7.4 sends a page's answer to the thread that ran the last send's cell; our sends come from the pump,
+    so that would be the main thread. Without its private hook the answer goes where the page asked: a subshell.
+    """
+    if hasattr(comm, "_reply_subshell_for"):
+        comm._reply_subshell_for = None

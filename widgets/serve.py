@@ -1,0 +1,116 @@
+"""Dashboards without a notebook: a small Bokeh server for scripts, and files."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+from bokeh.application import Application
+from bokeh.application.handlers.function import FunctionHandler
+from bokeh.document import Document
+from bokeh.embed import file_html
+from bokeh.resources import INLINE
+from bokeh.server.server import Server
+
+from workbench.errors import EngineError
+from workbench.widgets.picture import picture
+from workbench.widgets.view import DashboardView
+
+#: Milliseconds between two refreshes of a browser session.
+REFRESH_MS = 200
+
+
+class ServerHandle:
+    """A running server: its ``url``, and :meth:`stop`."""
+
+    def __init__(self, view_factory: Callable[[], DashboardView], address: str, port: int) -> None:
+        self._factory = view_factory
+        self._address, self._port = address, port
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._error: Exception | None = None
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="dashboard server", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        if self._error is not None:
+            raise EngineError(
+                f"cannot serve the dashboard on `{address}:{port}`: {self._error}", hint="take another port, or 0"
+            )
+
+    @property
+    def url(self) -> str:
+        """Where a browser finds the dashboard."""
+        return f"http://{self._address}:{self._port}/"
+
+    def stop(self) -> None:
+        """End the server and its thread; pages keep their last picture. May be called twice."""
+        if self._loop is not None and self._stopping is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopping.set)
+            self._thread.join(timeout=10)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except Exception as error:
+            self._error = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        application = Application(FunctionHandler(self._open))
+        server = Server({"/": application}, address=self._address, port=self._port)
+        self._port = server.port
+        server.start()
+        self._ready.set()
+        await self._stopping.wait()
+        server.unlisten()
+        server.stop()
+        await server._http.close_all_connections()
+
+    def _open(self, document: Document) -> None:
+        """A browser session begins: it gets a view of its own, which lives as long as its document."""
+        view = self._factory()
+        view.refresh()
+        document.title = view.title
+        document.add_root(view.root)
+        document.add_periodic_callback(view.refresh, REFRESH_MS)
+
+
+def serve(
+    view_factory: Callable[[], DashboardView],
+    port: int = 0,
+    address: str = "127.0.0.1",
+    open_browser: bool = False,
+) -> ServerHandle:
+    """Serve dashboards from a background thread; every browser session gets ``view_factory()``.
+
+    Port 0 takes a free one. Anybody who can reach ``address`` can look, so it is the loopback unless you say
+    otherwise. Raises EngineError where the port cannot be had.
+    """
+    handle = ServerHandle(view_factory, address, port)
+    if open_browser:
+        webbrowser.open(handle.url)
+    return handle
+
+
+def save(view: DashboardView, path: str | Path) -> Path:
+    """Write a fresh view as one file that needs nothing else: ``.html`` (it zooms) or ``.svg``.
+
+    The view must not be shown elsewhere. The level is the one for the whole range: a file cannot ask for more.
+    """
+    path = Path(path)
+    view.refresh()
+    if path.suffix == ".svg":
+        text = picture(view.results, view.title, view.visible)
+    elif path.suffix in (".html", ".htm"):
+        view.document()
+        text = file_html(view.root, INLINE, title=view.title, suppress_callback_warning=True)
+    else:
+        raise ValueError(f"expected a path ending in `.html` or `.svg`, got `{path}`")
+    path.write_text(text, encoding="utf-8")
+    return path

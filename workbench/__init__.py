@@ -1,0 +1,80 @@
+"""Many sliding windows over one event stream, one shared plan on Spark, live zoomable plots in Jupyter.
+
+The names below load on first use: an executor that only folds rows never imports a plotting library.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from workbench import datasets, results
+    from workbench.errors import DataError, EngineError, QueryError, SourceError, WorkbenchError
+    from workbench.notebook import (
+        explain,
+        load_ipython_extension,
+        queries,
+        query,
+        run,
+        source,
+        sources,
+        stop_all,
+    )
+    from workbench.notebook.dashboards import dashboard
+    from workbench.session import LiveQuery
+
+_WHERE = {
+    "DataError": "errors",
+    "EngineError": "errors",
+    "LiveQuery": "session",
+    "QueryError": "errors",
+    "SourceError": "errors",
+    "WorkbenchError": "errors",
+    "dashboard": "notebook.dashboards",
+    "explain": "notebook",
+    "load_ipython_extension": "notebook",
+    "queries": "notebook",
+    "query": "notebook",
+    "run": "notebook",
+    "source": "notebook",
+    "sources": "notebook",
+    "stop_all": "notebook",
+}
+_MODULES = ("datasets", "results")
+
+__all__ = [
+    "DataError",
+    "EngineError",
+    "LiveQuery",
+    "QueryError",
+    "SourceError",
+    "WorkbenchError",
+    "dashboard",
+    "datasets",
+    "explain",
+    "load_ipython_extension",
+    "queries",
+    "query",
+    "results",
+    "run",
+    "source",
+    "sources",
+    "stop_all",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"workbench.{name}")
+    if name in _WHERE:
+        value = getattr(import_module(f"workbench.{_WHERE[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module `workbench` has no attribute `{name}`")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,6 @@
+"""SQL and the Python builder; both lower to the same logical queries."""
+
+from workbench.language.builder import QueryBuilder, col, query
+from workbench.language.parse import parse_queries
+
+__all__ = ["QueryBuilder", "col", "parse_queries", "query"]

@@ -1,0 +1,198 @@
+"""Bind one SELECT statement against the streams: clauses to the parts of a logical Query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from workbench.language.scalars import ExpressionBinder, Scope
+from workbench.language.sources import bind_source
+from workbench.language.sql import SqlText
+from workbench.language.windows import bind_form, is_form, refuse_form
+from workbench.logical import Expression, Literal, Named, Query, Stream, Window
+from workbench.logical.expressions import aggregate_calls
+
+#: Clauses that a SELECT may have.
+_CLAUSES = {"expressions", "from_", "where", "group", "having"}
+
+#: Why the others are refused, and the nearest thing that works.
+_REFUSED = {
+    "with_": ("`WITH` is not supported", "write each query as a statement of its own"),
+    "distinct": ("`DISTINCT` is not supported", "GROUP BY gives every key once per window"),
+    "joins": ("a join is not supported: a query reads one source", "join the tables before they become a source"),
+    "order": ("`ORDER BY` is not supported: results come in the order of time", "sort what `results()` gives"),
+    "limit": ("`LIMIT` is not supported: a stream has no end", "take the first rows of what `results()` gives"),
+    "offset": ("`OFFSET` is not supported: a stream has no end", "take the rows that you need of `results()`"),
+    "laterals": ("`LATERAL VIEW` is not supported", "unfold the rows before they become a source"),
+    "qualify": ("`QUALIFY` is not supported", "`HAVING` is"),
+}
+
+#: Columns that every result has; no key or value may take their names.
+_RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "status", "revision")
+
+_NO_WINDOW_HINT = "add `window(ts, '10 minutes')` or `zoom(ts, '15 minutes / 1 minute', '1 day / 1 hour')`"
+
+
+@dataclass(frozen=True)
+class _Group:
+    """What GROUP BY says: keys with their nodes, and the one window form."""
+
+    keys: tuple[Expression, ...]
+    windows: tuple[Window, ...]
+
+
+def bind_statement(
+    text: SqlText,
+    select: exp.Select,
+    streams: Mapping[str, Stream],
+    *,
+    name: str,
+    default_stream: str | None,
+) -> Query:
+    """The query that a statement means; raises QueryError for everything that does not make sense."""
+    return _StatementBinder(text, select, streams, default_stream).query(name)
+
+
+class _StatementBinder:
+    def __init__(self, text: SqlText, select: exp.Select, streams: Mapping[str, Stream], default: str | None) -> None:
+        self._text = text
+        self._select = select
+        self._refuse_clauses()
+        self._stream, self._qualifier = bind_source(text, select, streams, default)
+
+    def query(self, name: str) -> Query:
+        where = self._select.args.get("where")
+        condition = None if where is None else self._binder("WHERE").condition(where.this)
+        group = self._group()
+        items = list(self._items(group))
+        keys = self._name_keys(group.keys, items)
+        values = tuple(
+            Named(alias, bound)
+            for node, alias, bound in items
+            if not (bound in group.keys and Named(alias, bound) in keys)
+        )
+        self._check_names(keys, items)
+        if not values:
+            raise self._text.error(
+                "the query computes nothing", self._select.expressions[0], hint="add an aggregate such as `count(*)`"
+            )
+        aliases = {alias.casefold(): bound for _, alias, bound in items}
+        having = self._select.args.get("having")
+        kept = None
+        if having is not None:
+            kept = self._binder("HAVING", keys=frozenset(group.keys), aliases=aliases).condition(having.this)
+        return Query(name, self._stream, condition, keys, group.windows, values, kept)
+
+    def _binder(
+        self,
+        clause: str,
+        *,
+        keys: frozenset[Expression] | None = None,
+        aliases: Mapping[str, Expression] | None = None,
+    ) -> ExpressionBinder:
+        scope = Scope(self._stream, clause, self._qualifier, keys, aliases or {})
+        return ExpressionBinder(self._text, scope)
+
+    def _refuse_clauses(self) -> None:
+        for clause, value in self._select.args.items():
+            if clause in _CLAUSES or not value:
+                continue
+            node = value[0] if isinstance(value, list) else value
+            message, hint = _REFUSED.get(clause, (f"`{clause.strip('_').upper()}` is not supported", None))
+            place = node if isinstance(node, exp.Expr) else self._select
+            raise self._text.error(message, place, hint=hint)
+
+    def _group(self) -> _Group:
+        clause = self._select.args.get("group")
+        if clause is None:
+            raise self._text.error("the query has no GROUP BY with a window", self._select, hint=_NO_WINDOW_HINT)
+        for kind, value in clause.args.items():
+            if value and kind != "expressions":
+                raise self._text.error(f"`GROUP BY {kind.upper()}` is not supported", clause, hint="name the keys")
+        keys: list[Expression] = []
+        form: tuple[exp.Expr, tuple[Window, ...]] | None = None
+        for node in map(self._resolve_item, clause.expressions):
+            if is_form(node):
+                windows = bind_form(self._text, node, self._stream)
+                if form is not None:
+                    raise self._text.error(
+                        "a query has one window form", node, hint="give all levels in one `zoom(...)`"
+                    )
+                form = (node, windows)
+            else:
+                keys.append(self._key(node))
+        if form is None:
+            raise self._text.error("GROUP BY has no window", clause, hint=_NO_WINDOW_HINT)
+        return _Group(tuple(dict.fromkeys(keys)), form[1])
+
+    def _key(self, node: exp.Expr) -> Expression:
+        if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+            raise self._text.error("grouping sets are not supported", node, hint="write one query for each")
+        key = self._binder("GROUP BY").bind(node)
+        if isinstance(key, Literal):
+            raise self._text.error("a constant cannot be a key", node)
+        return key
+
+    def _resolve_item(self, node: exp.Expr) -> exp.Expr:
+        """The select item that a number or an alias in GROUP BY stands for; a column of that name comes first."""
+        items: list[exp.Expr] = self._select.expressions
+        if isinstance(node, exp.Literal) and not node.is_string:
+            if not node.this.isdigit() or not 1 <= int(node.this) <= len(items):
+                raise self._text.error(
+                    f"`{node.this}` is not the number of a select item: they go from 1 to {len(items)}", node
+                )
+            return items[int(node.this) - 1].unalias()
+        columns = {name.casefold() for name in self._stream.schema.names}
+        if isinstance(node, exp.Column) and not node.table and node.name.casefold() not in columns:
+            for item in items:
+                if item.alias.casefold() == node.name.casefold():
+                    return item.unalias()
+        return node
+
+    def _items(self, group: _Group) -> Iterator[tuple[exp.Expr, str, Expression]]:
+        """The select items that have a value of their own: node, result name, expression."""
+        binder = self._binder("SELECT", keys=frozenset(group.keys))
+        for item in self._select.expressions:
+            node = item.unalias()
+            if is_form(node):
+                if bind_form(self._text, node, self._stream) != group.windows:
+                    raise refuse_form(self._text, node, "SELECT")
+            elif not self._is_window_value(node):
+                bound = binder.bind(node)
+                if not aggregate_calls(bound) and isinstance(bound, Literal):
+                    raise self._text.error("a constant is neither a key nor an aggregate", node)
+                yield item, item.alias or _plain_name(bound), bound
+
+    def _is_window_value(self, node: exp.Expr) -> bool:
+        """``window``, ``window.start`` and ``window.end``: in every result anyway, as columns of their own."""
+        if not isinstance(node, exp.Column) or "window" in (n.casefold() for n in self._stream.schema.names):
+            return False
+        path = (node.table.casefold(), node.name.casefold())
+        return path in (("", "window"), ("window", "start"), ("window", "end"))
+
+    def _name_keys(
+        self, keys: tuple[Expression, ...], items: list[tuple[exp.Expr, str, Expression]]
+    ) -> tuple[Named, ...]:
+        """Every key with the name that the SELECT list gives it first, or its own."""
+        names: dict[Expression, str] = {}
+        for _, alias, bound in items:
+            names.setdefault(bound, alias)
+        return tuple(Named(names.get(key, _plain_name(key)), key) for key in keys)
+
+    def _check_names(self, keys: tuple[Named, ...], items: list[tuple[exp.Expr, str, Expression]]) -> None:
+        """Every column of the result has a name of its own."""
+        selected = {bound for _, _, bound in items}
+        hidden = [(self._select.args["group"], key.name) for key in keys if key.expression not in selected]
+        taken = dict.fromkeys(_RESULT_COLUMNS, "every result has a column")
+        for node, name in [*((node, alias) for node, alias, _ in items), *hidden]:
+            reason = taken.get(name.casefold())
+            if reason is not None:
+                raise self._text.error(f"{reason} `{name}`", node, hint="give it another name with AS")
+            taken[name.casefold()] = "there is already a result column"
+
+
+def _plain_name(expression: Expression) -> str:
+    """The result name of an item without an alias: the column's name, or the text of the expression."""
+    return getattr(expression, "name", None) or str(expression)

@@ -1,0 +1,245 @@
+"""Build queries in Python. The builder writes SQL and binds it as every other: same queries, same errors.
+
+>>> query(flights).where("dep_delay IS NOT NULL").group_by("carrier").zoom("15 minutes / 1 minute").select(
+...     mean_delay=avg("dep_delay"), n=count()
+... ).build("delays")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+
+import pyarrow as pa
+
+from workbench.errors import QueryError
+from workbench.language.parse import parse_queries
+from workbench.language.sql import parse_expression
+from workbench.logical import Literal, Query, Stream
+from workbench.logical.expressions import quote_name
+
+Constant = bool | int | float | str | datetime | date | None
+
+
+@dataclass(frozen=True, eq=False)
+class Expr:
+    """A piece of SQL, one expression long. Operators of Python make larger ones; constants become literals.
+
+    Use ``&``, ``|`` and ``~`` for AND, OR and NOT, with brackets around comparisons, as in pandas.
+    """
+
+    sql: str
+
+    def __str__(self) -> str:
+        return self.sql
+
+    def __bool__(self) -> bool:
+        raise TypeError("an expression has no truth value; combine conditions with `&`, `|` and `~`")
+
+    def __add__(self, other: Expr | Constant) -> Expr:
+        return _infix(self, "+", other)
+
+    def __radd__(self, other: Constant) -> Expr:
+        return _infix(other, "+", self)
+
+    def __sub__(self, other: Expr | Constant) -> Expr:
+        return _infix(self, "-", other)
+
+    def __rsub__(self, other: Constant) -> Expr:
+        return _infix(other, "-", self)
+
+    def __mul__(self, other: Expr | Constant) -> Expr:
+        return _infix(self, "*", other)
+
+    def __rmul__(self, other: Constant) -> Expr:
+        return _infix(other, "*", self)
+
+    def __truediv__(self, other: Expr | Constant) -> Expr:
+        return _infix(self, "/", other)
+
+    def __rtruediv__(self, other: Constant) -> Expr:
+        return _infix(other, "/", self)
+
+    def __mod__(self, other: Expr | Constant) -> Expr:
+        return _infix(self, "%", other)
+
+    def __neg__(self) -> Expr:
+        return Expr(f"-({self})")
+
+    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
+        return _infix(self, "=", other)
+
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+        return _infix(self, "<>", other)
+
+    __hash__ = object.__hash__
+
+    def __lt__(self, other: Expr | Constant) -> Expr:
+        return _infix(self, "<", other)
+
+    def __le__(self, other: Expr | Constant) -> Expr:
+        return _infix(self, "<=", other)
+
+    def __gt__(self, other: Expr | Constant) -> Expr:
+        return _infix(self, ">", other)
+
+    def __ge__(self, other: Expr | Constant) -> Expr:
+        return _infix(self, ">=", other)
+
+    def __and__(self, other: Expr | Constant) -> Expr:
+        return _infix(self, "AND", other)
+
+    def __or__(self, other: Expr | Constant) -> Expr:
+        return _infix(self, "OR", other)
+
+    def __invert__(self) -> Expr:
+        return Expr(f"NOT ({self})")
+
+    def is_null(self) -> Expr:
+        """Whether the value is NULL."""
+        return Expr(f"({self}) IS NULL")
+
+    def is_not_null(self) -> Expr:
+        """Whether the value is not NULL."""
+        return Expr(f"({self}) IS NOT NULL")
+
+    def isin(self, *values: Expr | Constant) -> Expr:
+        """Whether the value is one of ``values``."""
+        return Expr(f"({self}) IN ({', '.join(map(_operand, values))})")
+
+
+def col(name: str) -> Expr:
+    """A column, by its name."""
+    return Expr(quote_name(name))
+
+
+def sql(fragment: str) -> Expr:
+    """An expression written in SQL. Raises QueryError unless it is exactly one expression."""
+    text, _ = parse_expression(fragment)
+    # From the first token to the last: a comment at the end must not swallow what the builder puts behind it.
+    return Expr(text.sql[text.tokens[0].start : text.tokens[-1].end + 1])
+
+
+def agg(function: str, *arguments: Expr | str) -> Expr:
+    """Any aggregate or scalar function by its SQL name; text arguments are SQL."""
+    return Expr(f"{quote_name(function)}({', '.join(str(_fragment(each)) for each in arguments)})")
+
+
+def count(argument: Expr | str | None = None) -> Expr:
+    """``count(*)``, or the number of values that are not NULL."""
+    return Expr("count(*)") if argument is None else agg("count", argument)
+
+
+def _aggregate(name: str) -> Callable[[Expr | str], Expr]:
+    def build(argument: Expr | str) -> Expr:
+        return agg(name, argument)
+
+    build.__name__ = name
+    build.__doc__ = f"The aggregate ``{name}`` of an expression; text is SQL."
+    return build
+
+
+avg = _aggregate("avg")
+count_if = _aggregate("count_if")
+max_ = _aggregate("max")
+min_ = _aggregate("min")
+stddev = _aggregate("stddev")
+sum_ = _aggregate("sum")
+try_sum = _aggregate("try_sum")
+variance = _aggregate("variance")
+
+
+@dataclass(frozen=True)
+class QueryBuilder:
+    """A query being built: every method gives a new one. :meth:`build` binds it."""
+
+    stream: Stream
+    _where: tuple[Expr, ...] = ()
+    _keys: tuple[Expr, ...] = ()
+    _window: str | None = None
+    _items: tuple[tuple[str | None, Expr], ...] = ()
+    _having: tuple[Expr, ...] = ()
+
+    def where(self, condition: Expr | str) -> QueryBuilder:
+        """Keep the rows for which the condition is true; several calls must all hold."""
+        return replace(self, _where=(*self._where, _fragment(condition)))
+
+    def group_by(self, *keys: Expr | str) -> QueryBuilder:
+        """Add keys."""
+        return replace(self, _keys=(*self._keys, *map(_fragment, keys)))
+
+    def window(self, size: str, slide: str | None = None, offset: str | None = None) -> QueryBuilder:
+        """One level: windows of ``size``, a new one every ``slide``, shifted by ``offset`` from the epoch."""
+        if offset is not None and slide is None:
+            slide = size
+        durations = [each for each in (size, slide, offset) if each is not None]
+        return self._with_window("window", durations)
+
+    def zoom(self, *levels: str) -> QueryBuilder:
+        """Several levels, each ``'size / slide'``, ``'size'`` or ``'size / slide + offset'``."""
+        return self._with_window("zoom", list(levels))
+
+    def select(self, *items: Expr | str, **named: Expr | str) -> QueryBuilder:
+        """Add result columns, those of ``named`` with their names, in the order in which they are written."""
+        plain = [(None, _fragment(item)) for item in items]
+        return replace(
+            self, _items=(*self._items, *plain, *((name, _fragment(item)) for name, item in named.items()))
+        )
+
+    def having(self, condition: Expr | str) -> QueryBuilder:
+        """Keep the results for which the condition is true; several calls must all hold."""
+        return replace(self, _having=(*self._having, _fragment(condition)))
+
+    def sql(self) -> str:
+        """The statement as SQL."""
+        items = [f"{item} AS {quote_name(name)}" if name else str(item) for name, item in self._items]
+        keys = [*map(str, self._keys), *([self._window] if self._window else [])]
+        clauses = [
+            f"SELECT {', '.join(items)}",
+            f"FROM {quote_name(self.stream.name)}",
+            f"WHERE {_all_of(self._where)}" if self._where else "",
+            f"GROUP BY {', '.join(keys)}" if keys else "",
+            f"HAVING {_all_of(self._having)}" if self._having else "",
+        ]
+        return "\n".join(filter(None, clauses))
+
+    def build(self, name: str) -> Query:
+        """The logical query; raises QueryError for everything that does not make sense."""
+        if not self._items:
+            raise QueryError("the query selects nothing", hint="call `select(n=count())`")
+        (bound,) = parse_queries(self.sql(), {self.stream.name: self.stream}, name=name)
+        return bound
+
+    def _with_window(self, form: str, durations: list[str]) -> QueryBuilder:
+        if self._window is not None:
+            raise QueryError("a query has one window form", hint="give all levels in one `zoom(...)`")
+        arguments = [quote_name(self.stream.time), *map(_literal, durations)]
+        return replace(self, _window=f"{form}({', '.join(arguments)})")
+
+
+def query(stream: Stream) -> QueryBuilder:
+    """Begin a query on a stream."""
+    return QueryBuilder(stream)
+
+
+def _fragment(value: Expr | str) -> Expr:
+    return value if isinstance(value, Expr) else sql(value)
+
+
+def _infix(left: object, operator: str, right: object) -> Expr:
+    return Expr(f"{_operand(left)} {operator} {_operand(right)}")
+
+
+def _operand(value: object) -> str:
+    return f"({value})" if isinstance(value, Expr) else _literal(value)
+
+
+def _literal(value: object) -> str:
+    if value is not None and not isinstance(value, bool | int | float | str | date):
+        raise TypeError(f"expected an expression or a constant, got `{type(value).__name__}`")
+    return str(Literal(pa.null(), value))
+
+
+def _all_of(conditions: tuple[Expr, ...]) -> str:
+    return str(conditions[0]) if len(conditions) == 1 else " AND ".join(f"({each})" for each in conditions)

@@ -1,0 +1,63 @@
+"""Constants of the SQL as typed literals, and the conversions that lose nothing."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+
+import pyarrow as pa
+import pyarrow.types as is_
+
+from workbench.errors import QueryError
+from workbench.logical.expressions import Cast, Expression, Literal
+from workbench.logical.types import is_number, is_temporal
+
+
+def number(text: str) -> Literal:
+    """A number as it stands: the narrowest of ``int`` and ``bigint``, or ``double`` with a point or an exponent."""
+    if not text.lstrip("+-").isdigit():
+        value = float(text)
+        if not math.isfinite(value):
+            raise QueryError(f"the number `{text}` is too large for a `double`")
+        return Literal(pa.float64(), value)
+    whole = int(text)
+    if not -(2**63) <= whole < 2**63:
+        raise QueryError(f"the number `{text}` is too large for a `bigint`", hint=f"write `{text}.0`")
+    return Literal(pa.int32() if -(2**31) <= whole < 2**31 else pa.int64(), whole)
+
+
+def moment(text: str, kind: pa.DataType) -> Literal:
+    """A date or a timestamp from ISO text; without a zone it is UTC. ``kind`` is the type of the literal."""
+    try:
+        if is_.is_date32(kind):
+            return Literal(kind, date.fromisoformat(text.strip()))
+        value = datetime.fromisoformat(text.strip())
+    except ValueError:
+        example = "2013-01-31" if is_.is_date32(kind) else "2013-01-31 10:15:00"
+        noun = "date" if is_.is_date32(kind) else "timestamp"
+        raise QueryError(f"cannot read '{text}' as a {noun}", hint=f"write it as '{example}'") from None
+    if value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return Literal(kind, value)
+
+
+def convert(expression: Expression, target: pa.DataType) -> Expression:
+    """``expression`` with the type ``target``: a literal is retyped, everything else gets a ``CAST``."""
+    if expression.type == target:
+        return expression
+    if not isinstance(expression, Literal):
+        return Cast(target, expression)
+    value = expression.value
+    if isinstance(value, int) and is_.is_floating(target):
+        return Literal(target, float(value))
+    if value is None or is_number(target) or (is_.is_timestamp(target) and isinstance(value, datetime)):
+        return Literal(target, value)
+    return Cast(target, expression)
+
+
+def fold_cast(argument: Expression, target: pa.DataType) -> Expression:
+    """``CAST(argument AS target)``; a time written as text becomes a literal at once."""
+    text = argument.value if isinstance(argument, Literal) else None
+    if isinstance(text, str) and is_temporal(target):
+        return moment(text, target)
+    return argument if argument.type == target else Cast(target, argument)

@@ -1,0 +1,248 @@
+"""SQL text to syntax trees, and places in the text back from them. The only user of sqlglot's parser.
+
+The dialect is Spark's. Functions stay as they were written (``Anonymous`` nodes): our own closed list decides what
+they mean, not sqlglot's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import takewhile, zip_longest
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from workbench.errors import QueryError, Span, did_you_mean
+
+_DIALECT = Spark()
+
+
+class _Parser(SparkParser):
+    """Spark's grammar without Spark's functions: only ``CAST`` and ``CASE`` have a syntax of their own.
+
+    And without the clause ``WINDOW name AS (...)``, for which sqlglot takes ``GROUP BY window(...)``.
+    """
+
+    FUNCTIONS: ClassVar[dict[str, Any]] = {}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CAST": SparkParser.FUNCTION_PARSERS["CAST"]}
+    NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
+    QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Any]] = {
+        token: parser for token, parser in SparkParser.QUERY_MODIFIER_PARSERS.items() if token != TokenType.WINDOW
+    }
+    QUERY_MODIFIER_TOKENS: ClassVar[set[Any]] = set(QUERY_MODIFIER_PARSERS)
+
+
+#: The word with which a node begins where its first child is not its beginning.
+_FIRST_WORDS: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Case: ("CASE",),
+    exp.TryCast: ("CAST",),
+    exp.Not: ("NOT", "!"),
+    exp.Neg: ("-",),
+    exp.Paren: ("(",),
+    exp.Subquery: ("(",),
+    exp.Tuple: ("(",),
+    exp.Interval: ("INTERVAL",),
+    exp.Distinct: ("DISTINCT",),
+    exp.Placeholder: (":", "?"),
+    exp.Select: ("SELECT",),
+    exp.Union: ("SELECT",),
+    exp.Except: ("SELECT",),
+    exp.Intersect: ("SELECT",),
+    exp.Exists: ("EXISTS",),
+    exp.Null: ("NULL",),
+    exp.With: ("WITH",),
+    exp.Group: ("GROUP BY",),
+    exp.Rollup: ("ROLLUP",),
+    exp.Cube: ("CUBE",),
+    exp.GroupingSets: ("GROUPING SETS",),
+    exp.Order: ("ORDER BY",),
+    exp.Limit: ("LIMIT",),
+    exp.Offset: ("OFFSET",),
+    exp.Join: ("JOIN", ","),
+}
+_OPENING = {"(": ")", "[": "]", "CASE": "END"}
+_CLOSING = set(_OPENING.values())
+_IS_WORDS = {"IS", "NOT", "NULL", "TRUE", "FALSE"}
+#: After a comma something must come; sqlglot would not mind these.
+_CLAUSE_WORDS = {",", ")", ";", "FROM", "WHERE", "GROUP BY", "HAVING"}
+
+
+@dataclass(frozen=True)
+class SqlText:
+    """A piece of SQL with its tokens: errors raised through it underline the place of a node."""
+
+    sql: str
+    tokens: tuple[Token, ...]
+
+    def error(self, message: str, node: exp.Expr | Span, *, hint: str | None = None) -> QueryError:
+        """A QueryError that underlines ``node``."""
+        span = node if isinstance(node, Span) else self.span(node)
+        return QueryError(message, hint=hint, sql=self.sql, span=span)
+
+    @contextmanager
+    def at(self, node: exp.Expr) -> Iterator[None]:
+        """Give a QueryError without a place that is raised inside the place of ``node``."""
+        try:
+            yield
+        except QueryError as error:
+            if error.span is not None:
+                raise
+            raise self.error(error.message, node, hint=error.hint) from None
+
+    def source(self, node: exp.Expr) -> str:
+        """The text of ``node`` as the user wrote it."""
+        span = self.span(node)
+        return self.sql[span.start : span.end]
+
+    def span(self, node: exp.Expr) -> Span:
+        """The place of ``node``. sqlglot marks names, literals and functions; the rest follows from the tokens."""
+        marks = [inner.meta for inner in node.walk() if "start" in inner.meta]
+        if not marks:
+            return self._unmarked(node)
+        start, end = min(mark["start"] for mark in marks), max(mark["end"] for mark in marks)
+        first = max(i for i, token in enumerate(self.tokens) if token.start <= start)
+        last = max(i for i, token in enumerate(self.tokens) if token.start <= end)
+        first = self._first_word(node, first)
+        last = self._last_bracket(node, first, last)
+        return Span(self.tokens[first].start, self.tokens[last].end + 1)
+
+    def _unmarked(self, node: exp.Expr) -> Span:
+        """The place of a node without names and literals: its own word after the node around it, or all of that."""
+        if node.parent is None:
+            return Span(0, len(self.sql))
+        around = self.span(node.parent)
+        words = _FIRST_WORDS.get(type(node), ())
+        for token in self.tokens:
+            if token.start >= around.start and token.text.upper() in words:
+                return Span(token.start, token.end + 1)
+        return around
+
+    def first_word(self, node: exp.Expr) -> Span:
+        """The first word of the statement that holds ``node``."""
+        start = self.span(node).start
+        before = [token.end for token in self.tokens if token.text == ";" and token.start < start]
+        first = next(token for token in self.tokens if token.start > max(before, default=-1))
+        return Span(first.start, first.end + 1)
+
+    def _first_word(self, node: exp.Expr, first: int) -> int:
+        words = _FIRST_WORDS.get(type(node), ())
+        for position in range(first, -1, -1) if words else ():
+            if self.tokens[position].text.upper() in words:
+                return position
+        return first
+
+    def _last_bracket(self, node: exp.Expr, first: int, last: int) -> int:
+        """Go on to the bracket or END that closes what was opened since ``first``."""
+        if isinstance(node, exp.Anonymous):
+            last = max(last, first + 1)
+        depth, position = 0, first
+        while position < len(self.tokens) and (position <= last or depth > 0):
+            word = self.tokens[position].text.upper()
+            if self.tokens[position].token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+                depth += (word in _OPENING) - (word in _CLOSING and depth > 0)
+            position += 1
+        return position - 1 + self._unmarked_tail(node, position)
+
+    def _unmarked_tail(self, node: exp.Expr, position: int) -> int:
+        """How many tokens from ``position`` on belong to ``node`` and are marked by none of its children."""
+        if isinstance(node, exp.Interval):
+            return 1 if node.args.get("unit") else 0
+        is_test = isinstance(node, exp.Is) or isinstance(node.this, exp.Is)
+        words = [token.text.upper() for token in self.tokens[position : position + 3]] if is_test else []
+        return len(list(takewhile(_IS_WORDS.__contains__, words)))
+
+
+def parse_statements(sql: str) -> tuple[SqlText, list[exp.Select]]:
+    """The SELECT statements of a text, in order; at least one. Raises QueryError for everything else."""
+    text = tokenize(sql)
+    statements = [_select(text, node) for node in _parse(text, "statements") if node is not None]
+    if not statements:
+        raise QueryError("the query is empty", hint="write a SELECT statement")
+    return text, statements
+
+
+def parse_expression(sql: str) -> tuple[SqlText, exp.Expr]:
+    """A single expression, such as the builder's fragments. Raises QueryError for everything else."""
+    text = tokenize(sql)
+    nodes = _parse(text, "expression") if text.tokens else []
+    if len(nodes) != 1 or nodes[0] is None:
+        raise QueryError(f"expected one expression, got `{sql}`")
+    return text, nodes[0]
+
+
+def tokenize(sql: str) -> SqlText:
+    """Cut a text into tokens; raises QueryError for an open quote or comment."""
+    try:
+        return SqlText(sql, tuple(_DIALECT.tokenize(sql)))
+    except TokenError as error:
+        # sqlglot gives the line, then the position in the whole text.
+        place = re.search(r"Missing (\S+) from \d+:(\d+)", str(error.__cause__))
+        if place is None:
+            raise QueryError("cannot read the SQL: a quote or a comment is not closed") from None
+        start = int(place[2])
+        message = f"cannot read the SQL: the quote {place[1]} is never closed"
+        raise QueryError(message, sql=sql, span=Span(start, start + 1)) from None
+
+
+def _parse(text: SqlText, what: str) -> list[exp.Expr | None]:
+    _refuse_loose_commas(text)
+    parser = _Parser(dialect=_DIALECT)
+    try:
+        if what == "expression":
+            return parser.parse_into(exp.Condition, list(text.tokens), text.sql)
+        nodes = parser.parse(list(text.tokens), text.sql)
+    except ParseError as error:
+        raise _syntax_error(text, error) from None
+    except RecursionError:
+        raise QueryError("the SQL is nested too deeply") from None
+    # A comment after the last `;` comes as a node of its own.
+    return [None if isinstance(node, exp.Semicolon) else node for node in nodes]
+
+
+def _select(text: SqlText, node: exp.Expr) -> exp.Select:
+    if isinstance(node, exp.Select):
+        return node
+    if isinstance(node, exp.SetOperation):
+        word = type(node).__name__.upper()
+        raise text.error(
+            f"`{word}` is not supported: each query has its own windows",
+            node,
+            hint="write the statements one after the other, with `;` between them",
+        )
+    raise text.error("expected a SELECT statement", text.first_word(node))
+
+
+def _refuse_loose_commas(text: SqlText) -> None:
+    for token, after in zip_longest(text.tokens, text.tokens[1:]):
+        if token.token_type == TokenType.COMMA and (after is None or after.text.upper() in _CLAUSE_WORDS):
+            raise text.error("nothing comes after this comma", Span(token.start, token.end + 1))
+
+
+def _syntax_error(text: SqlText, error: ParseError) -> QueryError:
+    fault = error.errors[0]
+    place = fault.get("highlight") or ""
+    end = _position(text.sql, fault["line"] or 1, fault["col"] or 0)
+    span = Span(max(0, end - len(place)), end)
+    first = text.tokens[0].text if text.tokens else ""
+    hint = did_you_mean(first, ["SELECT"])
+    if first.upper() not in ("SELECT", "WITH", "FROM") and hint.startswith("did"):
+        token = text.tokens[0]
+        return text.error("expected a SELECT statement", Span(token.start, token.end + 1), hint=hint)
+    description = str(fault.get("description") or "")
+    wanted = description[0].lower() + description[1:] if description.startswith("Expecting") else ""
+    message = f"cannot read the SQL at `{place}`" + (f": {wanted}" if wanted else "")
+    return text.error(message, span)
+
+
+def _position(sql: str, line: int, column: int) -> int:
+    """The position of the ``column``-th character of line ``line`` (from 1), both as sqlglot counts them."""
+    lines = sql.split("\n")
+    return sum(len(before) + 1 for before in lines[: line - 1]) + column

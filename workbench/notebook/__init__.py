@@ -1,0 +1,15 @@
+"""What users call: functions for scripts and cells, and the magics. Thin over :mod:`workbench.session`."""
+
+from workbench.notebook.api import explain, queries, query, run, source, sources, stop_all
+from workbench.notebook.magics import load_ipython_extension
+
+__all__ = [
+    "explain",
+    "load_ipython_extension",
+    "queries",
+    "query",
+    "run",
+    "source",
+    "sources",
+    "stop_all",
+]

@@ -1,0 +1,91 @@
+"""The functions of :mod:`workbench` for scripts and cells that need no plot."""
+
+from __future__ import annotations
+
+from workbench.errors import QueryError
+from workbench.language.builder import QueryBuilder
+from workbench.language.builder import query as build_query
+from workbench.logical import Query
+from workbench.plan import explain as explain_plan
+from workbench.session import LiveQuery, Source, default_session
+from workbench.session.live import PlanText
+from workbench.session.sources import Data
+
+#: SQL text, a query, or one being built.
+Asked = str | Query | QueryBuilder
+
+
+def source(
+    name: str,
+    data: Data,
+    *,
+    time: str | None = None,
+    arrival: str | None = None,
+    replay: str | float = "max",
+    delay: str | None = None,
+    max_rows: int = 100_000,
+) -> Source:
+    """Define a stream of recorded events under a name that SQL can use.
+
+    ``data``: a data set of :mod:`workbench.datasets`, Parquet files (a path, a folder, a list), or a pandas or Arrow
+    table. ``time`` names the timestamp column that windows are about; ``arrival`` the one that says when a row came
+    in (rows must stand in its order; left out, they come in file order). ``replay`` is the speed: ``'1 day/s'``,
+    ``'60x'`` or ``'max'``. ``delay`` is how far behind the latest row the watermark stays: rows that come later than
+    that miss the windows that are final by then, and are counted. ``max_rows`` bounds a micro-batch.
+
+    Defining a source again ends the queries of the older one. Raises SourceError for data that does not fit.
+    """
+    return default_session().source(
+        name, data, time=time, arrival=arrival, replay=replay, delay=delay, max_rows=max_rows
+    )
+
+
+def sources() -> dict[str, Source]:
+    """The sources of this session by name."""
+    return default_session().sources
+
+
+def query(source: Source | str) -> QueryBuilder:
+    """Begin building a query in Python: ``query("flights").group_by("carrier").zoom("1 hour").select(n=count())``."""
+    if isinstance(source, str):
+        known = default_session().sources
+        if source not in known:
+            raise QueryError(f"no source `{source}`", hint=f"sources: {', '.join(known) or 'none yet'}")
+        source = known[source]
+    return build_query(source.stream)
+
+
+def run(asked: Asked, *, name: str = "query", source: Source | str | None = None) -> LiveQuery:
+    """Start one query and return its handle at once. ``name`` identifies it: a running one of that name is replaced.
+
+    ``source`` is needed only where the SQL leaves it open. Raises QueryError before anything starts.
+    """
+    (handle,) = default_session().start(bind(asked, name, source, single=True))
+    return handle
+
+
+def explain(asked: Asked, *, name: str = "query", source: Source | str | None = None) -> str:
+    """The shared plan that a query would run in, as text. Starts nothing, needs no Java."""
+    return PlanText(explain_plan(default_session().plan(bind(asked, name, source))))
+
+
+def queries() -> list[LiveQuery]:
+    """The handles of all running queries."""
+    return default_session().queries()
+
+
+def stop_all() -> None:
+    """Stop every running query of this session. Spark itself stays up for the next one."""
+    default_session().stop_all()
+
+
+def bind(asked: Asked, name: str, source: Source | str | None, *, single: bool = False) -> tuple[Query, ...]:
+    """The queries that are meant; ``single`` refuses more than one statement."""
+    if isinstance(asked, Query):
+        return (asked,)
+    if isinstance(asked, QueryBuilder):
+        return (asked.build(name),)
+    found = default_session().parse(asked, name=name, source=source.name if isinstance(source, Source) else source)
+    if single and len(found) != 1:
+        raise QueryError(f"expected one statement, got {len(found)}", hint="start them one by one")
+    return found

@@ -1,0 +1,58 @@
+"""The whole plan in one process, over Arrow tables: for tests, for trying things out, and without Java."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from workbench.plan import SharedPlan
+from workbench.results import QueryResults
+from workbench.runtime.level1 import Level1
+from workbench.runtime.lowering import result_schema
+from workbench.runtime.operator import BucketOperator
+from workbench.runtime.wire import Report, decode_report
+
+
+class Engine:
+    """Runs a plan micro-batch by micro-batch; ``results`` holds what has come out, by query name.
+
+    ``buckets`` is the number of operators that the keys are shared out to, ``budget`` the bytes kept per level.
+    """
+
+    def __init__(self, plan: SharedPlan, *, buckets: int = 1, budget: int = 256 << 20) -> None:
+        self.plan = plan
+        self.operators = [BucketOperator(plan) for _ in range(buckets)]
+        self.results = {entry.query.name: QueryResults(result_schema(entry), budget) for entry in plan.queries}
+        self.late = {entry.query.name: 0 for entry in plan.queries}
+
+    def step(self, tasks: Iterable[pa.Table | pa.RecordBatch], *, finish: bool = False) -> list[Report]:
+        """One micro-batch, a table a task; ``finish`` closes all windows. Returns the buckets' reports."""
+        messages = []
+        for task in tasks:
+            level1 = Level1(self.plan, len(self.operators))
+            batches = task.to_batches() if isinstance(task, pa.Table) else [task]
+            for batch in batches:
+                level1.fold(batch)
+            messages.append(level1.messages())
+        if finish:
+            messages.append(Level1(self.plan, len(self.operators)).messages(finish=True))
+        reports = []
+        for bucket, operator in enumerate(self.operators):
+            reports.append(decode_report(operator.apply([message[bucket] for message in messages])))
+        self._take(reports)
+        return reports
+
+    def run(self, batches: Iterable[pa.Table]) -> dict[str, QueryResults]:
+        """All micro-batches, one task each, and the end of the stream."""
+        for batch in batches:
+            self.step([batch])
+        self.step([], finish=True)
+        return self.results
+
+    def _take(self, reports: list[Report]) -> None:
+        for report in reports:
+            for query, batch in report.results:
+                self.results[query].apply([batch])
+            for query, count in report.late.items():
+                self.late[query] += count

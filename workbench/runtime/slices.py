@@ -1,0 +1,142 @@
+"""The slice store of one fold and one bucket: matrices ``[slice, key]`` of partial aggregates.
+
+Slices are kept in order of start; a slice exists only where a row fell into it. New slices mostly come at the end
+and are appended into spare room; one that comes late is inserted, which copies. Keys are numbered in order of
+appearance, a column each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from workbench.algebra import PartialKind
+from workbench.results import key_values
+
+Array = npt.NDArray[Any]
+Fields = tuple[Array, ...]
+
+
+class SliceStore:
+    """Slice partials by key. ``starts`` are the starts of the kept slices, ascending, int64 microseconds."""
+
+    def __init__(self, kinds: Sequence[PartialKind], key_types: Sequence[pa.DataType]) -> None:
+        self._kinds = tuple(kinds)
+        self._key_types = tuple(key_types)
+        self._keys: list[tuple[Any, ...]] = []
+        self._index: dict[tuple[Any, ...], int] = {}
+        self._starts = np.zeros(0, np.int64)
+        self._head = 0  # slices before it are evicted, their room not yet given back
+        self._size = 0
+        self._matrices = [self._blank(kind, 0, 8) for kind in self._kinds]
+
+    @staticmethod
+    def _blank(kind: PartialKind, rows: int, columns: int) -> Fields:
+        return tuple(np.full((rows, columns), field.identity, field.dtype) for field in kind.fields)
+
+    @property
+    def starts(self) -> Array:
+        return self._starts[self._head : self._size]
+
+    @property
+    def keys(self) -> int:
+        """How many keys there are."""
+        return len(self._keys)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the partials kept (spare room left out)."""
+        itemsize = sum(matrix.itemsize for fields in self._matrices for matrix in fields)
+        return len(self.starts) * (8 + len(self._keys) * itemsize)
+
+    def partials(self, position: int) -> Fields:
+        """The matrices ``[slice, key]`` of one partial: views, contiguous along the keys."""
+        keys = max(1, len(self._keys))
+        return tuple(matrix[self._head : self._size, :keys] for matrix in self._matrices[position])
+
+    def key_arrays(self, first: int = 0) -> list[pa.Array]:
+        """The key columns, in order of the keys' numbers, from number ``first`` on."""
+        columns = zip(*self._keys[first:], strict=True) if len(self._keys) > first else [[] for _ in self._key_types]
+        return [pa.array(list(column), kind) for column, kind in zip(columns, self._key_types, strict=False)]
+
+    def number_keys(self, keys: pa.RecordBatch) -> Array:
+        """The numbers of keys; unknown ones get the next. A fold without keys has the one key ``()``."""
+        if not self._key_types:
+            distinct: Sequence[tuple[Any, ...]] = [()] * len(keys)
+        else:
+            distinct = list(zip(*(key_values(column) for column in keys.columns), strict=True))
+        numbers = np.empty(len(distinct), np.int64)
+        for position, key in enumerate(distinct):
+            number = self._index.get(key)
+            if number is None:
+                number = self._index[key] = len(self._keys)
+                self._keys.append(key)
+            numbers[position] = number
+        columns = self._matrices[0][0].shape[1]
+        if len(self._keys) > columns:
+            self._rebuild(self.starts, np.arange(len(self.starts)), 1 << (len(self._keys) - 1).bit_length())
+        return numbers
+
+    def merge(self, starts: Array, keys: Array, fields: Sequence[Array]) -> None:
+        """Combine entries into the store: slice start, key number and the fields of all partials, each a column.
+
+        Each (slice, key) stands at most once among the entries. Cost: proportional to the entries, and to the
+        whole store when a slice comes that is older than the newest one.
+        """
+        rows = self._rows(starts)
+        position = 0
+        with np.errstate(all="ignore"):
+            for kind, matrices in zip(self._kinds, self._matrices, strict=True):
+                incoming = fields[position : position + len(matrices)]
+                position += len(matrices)
+                here = [matrix[rows, keys] for matrix in matrices]
+                for matrix, values in zip(matrices, kind.combine(*here, *incoming), strict=True):
+                    matrix[rows, keys] = values
+
+    def evict(self, before: int) -> None:
+        """Forget the slices that start before a time."""
+        self._head += int(np.searchsorted(self.starts, before))
+
+    def entries(self, low: int, high: int) -> Iterator[Array]:
+        """The non-empty cells of the slices that start in ``[low, high)``: starts, key numbers, then all fields.
+
+        The first partial of a store is the row count; a cell is empty where it is 0.
+        """
+        first, last = np.searchsorted(self.starts, [low, high]) + self._head
+        rows, columns = np.nonzero(self._matrices[0][0][first:last])
+        yield self._starts[first:last][rows]
+        yield columns
+        for fields in self._matrices:
+            for matrix in fields:
+                yield matrix[first:last][rows, columns]
+
+    def _rows(self, starts: Array) -> Array:
+        """Matrix rows of slices, made where they do not exist."""
+        kept = self.starts
+        fresh = np.setdiff1d(starts, kept)
+        if len(fresh):
+            if len(kept) and fresh[0] < kept[-1] or self._size + len(fresh) > len(self._starts):
+                merged = np.union1d(kept, fresh)
+                self._rebuild(merged, np.searchsorted(merged, kept), self._matrices[0][0].shape[1])
+            else:
+                self._starts[self._size : self._size + len(fresh)] = fresh
+                self._size += len(fresh)
+        return np.searchsorted(self.starts, starts) + self._head
+
+    def _rebuild(self, starts: Array, old_rows: Array, columns: int) -> None:
+        """New matrices for ``starts`` with spare room; ``old_rows`` says where the kept slices go."""
+        room = max(64, len(starts) + len(starts) // 2)
+        kept = slice(self._head, self._size)
+        matrices = []
+        for kind, fields in zip(self._kinds, self._matrices, strict=True):
+            blank = self._blank(kind, room, columns)
+            for fresh, old in zip(blank, fields, strict=True):
+                fresh[old_rows, : old.shape[1]] = old[kept]
+            matrices.append(blank)
+        self._matrices = matrices
+        self._head, self._size = 0, len(starts)
+        self._starts = np.concatenate([starts, np.zeros(room - len(starts), np.int64)])

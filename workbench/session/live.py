@@ -1,0 +1,156 @@
+"""The handle of a running query: what a notebook cell leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from workbench.errors import QueryError, did_you_mean
+from workbench.logical import Query
+from workbench.plan import explain
+from workbench.results import QueryResults, Status
+from workbench.time import format_time
+
+if TYPE_CHECKING:
+    from workbench.session.stream import SharedStream
+    from workbench.spark.runner import Progress
+
+
+@dataclass(frozen=True)
+class QueryStatus:
+    """How a query is doing; times in microseconds, None before the first row.
+
+    ``state`` is starting, running, finished, stopped or failed. ``rows`` counts those read for the whole shared
+    plan, ``late`` the rows of this query that missed at least one window.
+    """
+
+    query: str
+    state: str
+    rows: int
+    rows_per_s: float
+    batches: int
+    batch_seconds: float
+    watermark: int | None
+    max_event: int | None
+    late: int
+    windows: dict[str, dict[str, int]]
+    state_bytes: int
+    error: str | None
+
+    def __str__(self) -> str:
+        def moment(time: int | None) -> str:
+            return "none yet" if time is None else format_time(time)
+
+        lines = [
+            f"{self.query}: {self.state}",
+            f"  rows       {self.rows:,} read, {self.rows_per_s:,.0f}/s, {self.late:,} late",
+            f"  watermark  {moment(self.watermark)}, latest row {moment(self.max_event)}",
+            f"  batches    {self.batches:,}, {self.batch_seconds:.2f} s each, {self.state_bytes:,} bytes of state",
+        ]
+        for label, counts in self.windows.items():
+            text = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+            lines.append(f"  windows    {label}: {text or 'none yet'}")
+        if self.error:
+            lines.append(f"  error      {self.error}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class LiveQuery:
+    """A query of the shared plan of its source. It keeps running while other cells run.
+
+    The same handle stays valid after :meth:`stop`: its last results and its status remain.
+    """
+
+    def __init__(self, query: Query, results: QueryResults, stream: SharedStream) -> None:
+        self.query = query
+        self._results = results
+        self._stream = stream
+
+    @property
+    def name(self) -> str:
+        """The query's name, one of a kind in a session."""
+        return self.query.name
+
+    @property
+    def store(self) -> QueryResults:
+        """Where the results are kept, for plots."""
+        return self._results
+
+    def results(
+        self, level: int | str | None = None, *, status: str | None = None, format: str = "pandas"
+    ) -> Any:
+        """The windows kept so far: one row a window and key, all levels or one (by position or label).
+
+        Columns: level, keys, window_start, window_end (exclusive, UTC), values, status (``provisional`` while the
+        window is open, ``final``, ``revised``) and revision. ``status`` keeps one kind. ``format`` is ``'pandas'``
+        or ``'arrow'``. Cost: a copy of what is kept.
+        """
+        wanted = None
+        if status is not None:
+            names = [member.name.lower() for member in Status if member]
+            if status not in names:
+                raise QueryError(f"no status `{status}`", hint=did_you_mean(status, names))
+            wanted = Status[status.upper()]
+        table: pa.Table = self._results.table(level, wanted)
+        if format == "arrow":
+            return table
+        if format != "pandas":
+            raise QueryError(f"no format `{format}`", hint="formats are `pandas` and `arrow`")
+        return table.to_pandas()
+
+    def explain(self) -> str:
+        """The shared plan that this query is part of."""
+        return PlanText(explain(self._stream.plan_of(self.name)))
+
+    def progress(self) -> Progress:
+        """How the plan that this query is part of is doing; never waits."""
+        return self._stream.progress(self.name)
+
+    def status(self) -> QueryStatus:
+        """How the query is doing now, printed one fact a line; never waits."""
+        progress = self.progress()
+        windows = {
+            level.label: {status.name.lower(): n for status, n in self._results.counts(index).items()}
+            for index, level in enumerate(self._results.schema.levels)
+        }
+        return QueryStatus(
+            query=self.name,
+            state=progress.state,
+            rows=progress.rows,
+            rows_per_s=progress.rows_per_s,
+            batches=progress.batches,
+            batch_seconds=progress.batch_seconds,
+            watermark=progress.watermark,
+            max_event=progress.max_event,
+            late=progress.late.get(self.name, 0),
+            windows=windows,
+            state_bytes=progress.state_bytes,
+            error=progress.error,
+        )
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the stream has ended and all windows are final; False when ``timeout`` seconds passed first.
+
+        Raises EngineError when the query failed.
+        """
+        return self._stream.wait(timeout)
+
+    def stop(self) -> None:
+        """Leave the shared plan; the stream ends with its last query. Stopping twice does nothing."""
+        self._stream.remove(self.name)
+
+    def __repr__(self) -> str:
+        return str(self.status())
+
+
+class PlanText(str):
+    """Text that a notebook shows as it is printed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)

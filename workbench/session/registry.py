@@ -1,0 +1,98 @@
+"""A session: the sources and running queries that names stand for."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from functools import cache
+from typing import Any
+
+from workbench.errors import QueryError, did_you_mean
+from workbench.language import parse_queries
+from workbench.logical import Query
+from workbench.plan import SharedPlan, compile_workload
+from workbench.logical import Workload
+from workbench.session.live import LiveQuery
+from workbench.session.sources import Data, Source, make_source
+from workbench.session.stream import SharedStream
+
+
+class Session:
+    """Sources by name, and the queries that run on them by name. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._streams: dict[str, SharedStream] = {}
+        self._live: dict[str, LiveQuery] = {}
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """The sources by name."""
+        with self._lock:
+            return {name: stream.source for name, stream in self._streams.items()}
+
+    def source(self, name: str, data: Data, **options: Any) -> Source:
+        """Define a source; see :func:`workbench.source`. An older one of that name ends with its queries."""
+        made = make_source(name, data, **options)
+        with self._lock:
+            older = self._streams.pop(name, None)
+            if older is not None:
+                older.stop()
+            self._streams[name] = SharedStream(made)
+        return made
+
+    def parse(self, sql: str, *, name: str, source: str | None = None) -> tuple[Query, ...]:
+        """The queries of a piece of SQL on the session's sources. Raises QueryError; starts nothing."""
+        streams = {key: entry.stream for key, entry in self.sources.items()}
+        if source is not None and source not in streams:
+            raise QueryError(f"no source `{source}`", hint=did_you_mean(source, streams, "source"))
+        return parse_queries(sql, streams, name=name, default_stream=source)
+
+    def plan(self, queries: tuple[Query, ...]) -> SharedPlan:
+        """The shared plan that these queries would run in, beside those that run already. Starts nothing."""
+        stream = self._stream(queries)
+        kept = {query.name: query for query in stream.queries} | {query.name: query for query in queries}
+        return compile_workload(Workload(stream.source.stream, tuple(kept.values())))
+
+    def start(self, queries: tuple[Query, ...]) -> list[LiveQuery]:
+        """Run queries in the shared plan of their source. A name in use is taken over from the older query."""
+        with self._lock:
+            stream = self._stream(queries)
+            for query in queries:
+                older = self._live.get(query.name)
+                if older is not None and older.query.stream.name != query.stream.name:
+                    older.stop()
+            stores = stream.add(queries)
+            handles = [LiveQuery(query, store, stream) for query, store in zip(queries, stores, strict=True)]
+            self._live |= {handle.name: handle for handle in handles}
+            return handles
+
+    def queries(self) -> list[LiveQuery]:
+        """The handles of the queries that run."""
+        with self._lock:
+            running = {query.name for stream in self._streams.values() for query in stream.queries}
+            return [handle for name, handle in self._live.items() if name in running]
+
+    def stop_all(self) -> None:
+        """Stop every query; sources stay."""
+        with self._lock:
+            for stream in self._streams.values():
+                stream.stop()
+
+    def _stream(self, queries: tuple[Query, ...]) -> SharedStream:
+        names = {query.stream.name for query in queries}
+        if len(names) != 1:
+            raise QueryError(f"the statements of one cell must read one source, got {len(names)}")
+        name = names.pop()
+        with self._lock:
+            if name not in self._streams:
+                raise QueryError(f"no source `{name}`", hint=did_you_mean(name, self._streams, "source"))
+            return self._streams[name]
+
+
+@cache
+def default_session() -> Session:
+    """The session behind :mod:`workbench`'s functions and the magics; its queries stop with the process."""
+    session = Session()
+    atexit.register(session.stop_all)
+    return session

@@ -1,0 +1,187 @@
+"""Sources: recorded events that are replayed in order of arrival."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from workbench.datasets import Dataset
+from workbench.errors import QueryError, SourceError, did_you_mean
+from workbench.logical import Stream
+from workbench.time import SECOND, parse_duration
+
+#: How far rows may come out of order where nobody says: short, so that results become final soon.
+DEFAULT_DELAY = "10 minutes"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A named stream of recorded events.
+
+    ``arrival`` names the column that says when a row came in (None: rows come in file order, by the running
+    maximum of the event time). ``speed`` is microseconds of arrival time per second, None for as fast as
+    possible; ``max_rows`` bounds a micro-batch.
+    """
+
+    stream: Stream
+    paths: tuple[Path, ...]
+    arrival: str | None
+    speed: float | None
+    max_rows: int
+
+    @property
+    def name(self) -> str:
+        return self.stream.name
+
+    def __repr__(self) -> str:
+        rows = sum(pq.read_metadata(path).num_rows for path in self.paths)
+        columns = ", ".join(f"{field.name} {field.type}" for field in self.stream.schema)
+        return f"Source `{self.name}`: {rows:,} rows, event time `{self.stream.time}` ({columns})"
+
+
+Data = Dataset | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pa.Table | pd.DataFrame
+
+
+def make_source(
+    name: str,
+    data: Data,
+    *,
+    time: str | None = None,
+    arrival: str | None = None,
+    replay: str | float = "max",
+    delay: str | None = None,
+    max_rows: int = 100_000,
+) -> Source:
+    """A source from a data set, Parquet files (a path, a folder or a list), or a table in memory.
+
+    Raises SourceError where the data cannot be read or the time column is not a timestamp.
+    """
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise SourceError(
+            f"`{name}` cannot name a source", hint="use letters, digits and `_`, beginning with a letter"
+        )
+    if isinstance(data, Dataset):
+        time, arrival, delay = time or data.time, arrival or data.arrival, delay or data.delay
+        paths = tuple(data.paths)
+    elif isinstance(data, pd.DataFrame | pa.Table):
+        paths = (_spill(name, data),)
+    else:
+        paths = _files(data)
+    schema = _schema(paths)
+    if time is None:
+        raise SourceError(f"source `{name}` needs its event time", hint=f"time=... {_stamps(schema)}")
+    _check_time(schema, time, "time")
+    if arrival is not None:
+        _check_time(schema, arrival, "arrival")
+    if max_rows < 1:
+        raise SourceError(f"`max_rows` must be at least 1, got {max_rows}")
+    behind = parse_duration(delay or DEFAULT_DELAY)
+    if behind < 0:
+        raise SourceError(f"the watermark delay must not be negative, got `{delay}`")
+    return Source(Stream(name, schema, time, behind), paths, arrival, parse_replay(replay), max_rows)
+
+
+def parse_replay(replay: str | float) -> float | None:
+    """Microseconds of arrival time per second of ``'1 day/s'``, ``'60x'`` or a factor; None for ``'max'``."""
+    if isinstance(replay, str) and replay.strip().casefold() == "max":
+        return None
+    try:
+        if isinstance(replay, str) and "/" in replay:
+            amount, per = replay.rsplit("/", 1)
+            speed = parse_duration(amount) / (parse_duration(per) / SECOND)
+        else:
+            speed = float(str(replay).strip().removesuffix("x")) * SECOND
+        if not 0 < speed < float("inf"):
+            raise ValueError
+    except (ValueError, ZeroDivisionError, QueryError):
+        raise SourceError(
+            f"cannot read the replay speed `{replay}`", hint="write '1 day/s', '60x' or 'max'"
+        ) from None
+    return speed
+
+
+def _files(data: Any) -> tuple[Path, ...]:
+    given = [data] if isinstance(data, str | os.PathLike) else list(data)
+    found: list[Path] = []
+    for entry in given:
+        path = Path(entry).expanduser()
+        inside = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        if not inside:
+            raise SourceError(f"the folder `{path}` holds no Parquet file")
+        found += inside
+    if not found:
+        raise SourceError("a source needs at least one Parquet file")
+    for path in found:
+        if not path.exists():
+            raise SourceError(f"no file `{path}`")
+    return tuple(path.resolve() for path in found)
+
+
+def _schema(paths: Sequence[Path]) -> pa.Schema:
+    """The one schema of all files, dictionaries as their values."""
+    first: pa.Schema | None = None
+    for path in paths:
+        try:
+            found = pq.read_schema(path).remove_metadata()
+        except (pa.ArrowInvalid, OSError) as error:
+            raise SourceError(f"cannot read `{path}` as Parquet: {error}") from None
+        plain = pa.schema([_plain(field) for field in found])
+        if first is None:
+            first = plain
+        elif not plain.equals(first):
+            raise SourceError(f"`{path}` has other columns than `{paths[0]}`")
+    assert first is not None
+    return first
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_timestamp(kind):
+        kind = pa.timestamp("us", kind.tz)
+    return pa.field(field.name, kind, field.nullable)
+
+
+def _check_time(schema: pa.Schema, name: str, role: str) -> None:
+    if name not in schema.names:
+        raise SourceError(f"no column `{name}` for `{role}`", hint=did_you_mean(name, schema.names, "column"))
+    kind = schema.field(name).type
+    if not pa.types.is_timestamp(kind):
+        raise SourceError(
+            f"column `{name}` of type `{kind}` is not a timestamp, so it cannot be the {role}",
+            hint=_stamps(schema),
+        )
+
+
+def _stamps(schema: pa.Schema) -> str:
+    names = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+    if not names:
+        return "the data has no timestamp column; convert one before (pandas.to_datetime, for example)"
+    return "timestamp columns: " + ", ".join(f"`{name}`" for name in names)
+
+
+def _spill(name: str, data: pa.Table | pd.DataFrame) -> Path:
+    """A table in memory as a Parquet file that lives as long as this process."""
+    table = pa.Table.from_pandas(data, preserve_index=False) if isinstance(data, pd.DataFrame) else data
+    path = Path(_spill_folder().name) / f"{name}-{os.urandom(4).hex()}.parquet"
+    pq.write_table(table, path, row_group_size=1 << 15)
+    return path
+
+
+_folders: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def _spill_folder() -> tempfile.TemporaryDirectory[str]:
+    if not _folders:
+        _folders.append(tempfile.TemporaryDirectory(prefix="winquery-tables-"))
+    return _folders[0]

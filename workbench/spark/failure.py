@@ -1,0 +1,50 @@
+"""The one line that matters in a failure of Spark, dug out of pages of Java and Python traces."""
+
+from __future__ import annotations
+
+import re
+
+_TRACE = "Traceback (most recent call last):"
+#: The first line of an exception after its frames: a dotted name, a colon, a message.
+_RAISED = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$", re.MULTILINE)
+_CAUSED = re.compile(r"^Caused by: (?P<kind>[\w.$]+)(?:: (?P<text>.*))?$", re.MULTILINE)
+_CRASH = re.compile(r"Fatal Python error: (?P<what>.*)")
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>\S+)')
+
+
+def root_cause(text: str) -> str:
+    """One readable message from the full text of a Spark exception.
+
+    An error of ours keeps its own words; another error of a Python worker is named with its kind; a crashed worker
+    with the place it crashed in; else the innermost Java cause.
+    """
+    crash = _CRASH.search(text)
+    if crash is not None:
+        frame = _FRAME.search(text, crash.end())
+        place = f" in `{frame['function']}` ({frame['file']}, line {frame['line']})" if frame else ""
+        return f"a Python worker crashed: {crash['what'].strip()}{place}"
+    if _TRACE in text:
+        return _python(text[text.rindex(_TRACE) + len(_TRACE) :])
+    if "Python worker exited unexpectedly" in text:
+        return "a Python worker ended unexpectedly; the machine may be short of memory"
+    causes = list(_CAUSED.finditer(text))
+    if causes:
+        kind, words = causes[-1]["kind"].rsplit(".", 1)[-1], causes[-1]["text"] or ""
+        return f"{kind}: {words}".rstrip(": ")
+    return next((line.strip() for line in text.splitlines() if line.strip()), "unknown failure of Spark")
+
+
+def _python(trace: str) -> str:
+    """The raised error below the frames of a Python traceback, with the further lines of its message."""
+    raised = _RAISED.search(trace)
+    if raised is None:
+        return trace.strip().splitlines()[-1]
+    words = [raised["text"] or ""]
+    for line in trace[raised.end() :].splitlines()[1:]:
+        if not line.strip() or line.startswith(("\tat ", "  File ", "Driver stacktrace", "JVM stacktrace")):
+            break
+        words.append(line)
+    message = "\n".join(words).strip()
+    if raised["kind"].startswith("workbench."):
+        return message
+    return f"{raised['kind'].rsplit('.', 1)[-1]}: {message}".rstrip(": ")

@@ -1,0 +1,236 @@
+"""One running stream on Spark: start, progress, stop; every end of a query goes through one thread.
+
+That thread exists because ``query.stop()`` waits for the running callback, so a callback can never call it itself.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import tempfile
+import threading
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from workbench.errors import EngineError
+from workbench.plan import SharedPlan
+from workbench.runtime.wire import Report, decode_report
+from workbench.spark.buckets import bucket_keys
+from workbench.spark.failure import root_cause
+from workbench.spark.processor import OUTPUT, BucketProcessor
+from workbench.spark.replay import ReplayOptions, ReplaySource, RunFolder, RunSpec
+from workbench.spark.session import bucket_count, log_tail
+
+State = Literal["starting", "running", "finished", "stopped", "failed"]
+
+#: How long a failure of the query may go unnoticed, seconds; success and stop are noticed at once.
+_LOOK = 0.25
+#: Over how long ``rows_per_s`` is measured, seconds.
+_RECENT = 5.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a stream is. Times in microseconds of event time, None before the first row.
+
+    ``late`` counts late rows by query. ``clock`` is the arrival time reached by a replay with a speed.
+    ``batch_seconds`` is how long the latest micro-batch took. ``error`` is one readable line of a failed stream,
+    ``details`` all that Spark said about it.
+    """
+
+    state: State = "starting"
+    rows: int = 0
+    rows_per_s: float = 0.0
+    watermark: int | None = None
+    max_event: int | None = None
+    late: dict[str, int] = field(default_factory=dict)
+    batches: int = 0
+    batch_seconds: float = 0.0
+    state_bytes: int = 0
+    clock: int | None = None
+    error: str | None = None
+    details: str | None = None
+
+
+class StreamRunner:
+    """Runs one shared plan over one replay. Made once, started once; all methods may be called from any thread.
+
+    ``on_reports(reports)`` is called for every micro-batch, one report per bucket, in order, on a thread of Spark's;
+    the next micro-batch waits for it. ``checkpoint`` is a folder that outlives the run, None a temporary one.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        plan: SharedPlan,
+        replay: ReplayOptions,
+        on_reports: Callable[[list[Report]], None],
+        checkpoint: Path | None = None,
+    ) -> None:
+        self._session = session
+        self._plan = plan
+        self._replay = replay
+        self._on_reports = on_reports
+        self._checkpoint = checkpoint
+        self._lock = threading.Lock()
+        self._progress = Progress()
+        self._recent: deque[tuple[float, int]] = deque()
+        self._wake = threading.Event()
+        self._over = threading.Event()
+        self._ending: Literal["finished", "stopped"] | None = None
+        self._callback: int | None = None
+        self._query: Any = None
+
+    def start(self) -> None:
+        """Start the query on Spark and return. Raises EngineError where Spark refuses it."""
+        # Below the context's own folder, which the JVM removes even when this process is killed.
+        scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=self._session.sparkContext._temp_dir))
+        self._folder = RunFolder(scratch / "run")
+        try:
+            self._query = self._launch(self._checkpoint or scratch / "checkpoint")
+        except PySparkException as error:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise EngineError(root_cause(str(error))) from error
+        name = f"winquery {self._plan.stream.name}"
+        threading.Thread(target=self._watch, args=(scratch,), name=name, daemon=True).start()
+
+    def stop(self, timeout: float = 5.0, *, finish: bool = False) -> bool:
+        """End the stream; True when nothing of it is left. An ended stream stays as it is.
+
+        ``finish`` lets one last micro-batch close all windows, if it manages within ``timeout`` seconds. Called from
+        ``on_reports`` it only asks, since the query cannot end before its callback returns.
+        """
+        inside = threading.get_ident() == self._callback
+        if finish:
+            self._folder.request_finish()
+            if inside or self._over.wait(timeout):
+                return self._over.is_set()
+        self._end("stopped")
+        return self._over.is_set() if inside else self._over.wait(timeout)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the stream has ended in whatever way and all of it is cleaned up; False after ``timeout``."""
+        return self._over.wait(timeout)
+
+    def progress(self) -> Progress:
+        """Where the stream is now. Costs one question to Spark while it runs."""
+        clock, seconds = self._of_latest_batch()
+        with self._lock:
+            now = time.monotonic()
+            self._forget(now)
+            span = now - self._recent[0][0] if self._recent else 0.0
+            rate = sum(rows for _, rows in self._recent) / max(span, 0.5)
+            if clock is not None or seconds:
+                self._progress = replace(self._progress, clock=clock, batch_seconds=seconds)
+            return replace(self._progress, rows_per_s=rate if self._recent else 0.0)
+
+    def _launch(self, checkpoint: Path) -> Any:
+        session = self._session
+        context = session.sparkContext
+        tasks = self._replay.tasks or context.defaultParallelism
+        plan, replay = pickle.dumps(self._plan), replace(self._replay, tasks=tasks)
+        keys = bucket_keys(bucket_count(context))
+        self._folder.write(RunSpec(plan, 1, self._plan.stream.time, replay, keys))
+        session.dataSource.register(ReplaySource)
+        source = session.readStream.format(ReplaySource.name()).option("run_dir", str(self._folder.path)).load()
+        processor = BucketProcessor(plan, uuid.uuid4().hex)
+        results = source.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
+        writer = results.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
+        return writer.foreachBatch(self._apply).start()
+
+    def _apply(self, results: DataFrame, batch: int) -> None:
+        """Spark's callback with the result blobs of one micro-batch."""
+        self._callback = threading.get_ident()
+        try:
+            reports = [decode_report(bytes(row.payload)) for row in results.collect()]
+            self._on_reports(reports)
+            self._count(reports)
+        except Exception:
+            # A stop cancels the jobs of a running batch: that is no failure, and the batch will not be committed.
+            if self._ending is None:
+                raise
+        finally:
+            self._callback = None
+
+    def _count(self, reports: list[Report]) -> None:
+        now = time.monotonic()
+        with self._lock:
+            before = self._progress
+            late = Counter(before.late)
+            for report in reports:
+                late.update(report.late)
+            rows = reports[0].rows if reports else 0
+            self._recent.append((now, rows))
+            self._progress = replace(
+                before,
+                state="running",
+                rows=before.rows + rows,
+                watermark=max((r.watermark for r in reports if r.watermark is not None), default=None),
+                max_event=max((r.max_event for r in reports if r.max_event is not None), default=before.max_event),
+                late=dict(late),
+                batches=before.batches + 1,
+                state_bytes=sum(report.state_bytes for report in reports),
+            )
+        if any(report.finished for report in reports):
+            self._end("finished")
+
+    def _end(self, how: Literal["finished", "stopped"]) -> None:
+        with self._lock:
+            self._ending = self._ending or how
+        self._wake.set()
+
+    def _watch(self, scratch: Path) -> None:
+        """The life of the query, on a thread of its own: ends it when asked, notices when it fails."""
+        try:
+            end = self._live()
+        except Exception as error:  # py4j has no common base for a connection that broke: the JVM is gone
+            end = replace(
+                self._progress,
+                state="stopped" if self._ending else "failed",
+                error=None if self._ending else "Spark's Java process has ended",
+                details=f"{error}\n{log_tail()}",
+            )
+        shutil.rmtree(scratch, ignore_errors=True)
+        with self._lock:
+            self._recent.clear()
+            self._progress = end
+        self._over.set()
+
+    def _live(self) -> Progress:
+        query = self._query
+        while not self._wake.wait(_LOOK) and query.isActive:
+            pass
+        if self._ending is not None:
+            query.stop()
+            return replace(self._progress, state=self._ending)
+        failure = query._jsq.exception()
+        if failure.isEmpty():
+            return replace(self._progress, state="stopped", error="the Spark session was stopped")
+        text = self._session._jvm.org.apache.spark.util.Utils.exceptionString(failure.get())
+        return replace(self._progress, state="failed", error=root_cause(text), details=text)
+
+    def _of_latest_batch(self) -> tuple[int | None, float]:
+        """Replay clock and duration of the latest finished micro-batch, as Spark recorded them."""
+        if self._query is None or self._over.is_set():
+            return None, 0.0
+        try:
+            latest = self._query.lastProgress
+        except Exception:  # the JVM is going down: the watcher will say so
+            return None, 0.0
+        if latest is None:
+            return None, 0.0
+        offset = json.loads(latest.sources[0].endOffset or "null") or {}
+        return offset.get("clock"), latest.durationMs.get("triggerExecution", 0) / 1000
+
+    def _forget(self, now: float) -> None:
+        while self._recent and now - self._recent[0][0] > _RECENT:
+            self._recent.popleft()

@@ -1,0 +1,188 @@
+"""The Spark session our queries run in: the user's Spark if there is one, else a local one with good defaults.
+
+Our queries get a session object of their own (``newSession``) on the shared context: its SQL settings are ours, the
+user's are never touched, and nobody's context is ever stopped by us.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from typing import IO, Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from workbench.errors import EngineError
+from workbench.spark.java import ensure_java
+
+#: More shuffle partitions than this cost more per micro-batch than they save.
+LOCAL_BUCKETS = 8
+
+_lock = threading.RLock()
+_ours: tuple[SparkContext, SparkSession] | None = None
+#: What the JVM and its Python workers print, instead of into the notebook; an unnamed file, gone with its processes.
+_log: IO[bytes] | None = None
+
+
+def get_session(*, master: str = "local[*]", ui: bool = False) -> SparkSession:
+    """The session for our queries; the same object until its Spark context ends.
+
+    A running context is reused and its settings stay as they are; ``master`` and ``ui`` matter only where none runs.
+    A context whose JVM has died is replaced. Raises EngineError without a fit Java, or under Spark Connect.
+    """
+    global _ours
+    with _lock:
+        context = _running_context()
+        if context is None:
+            context = _start(master, ui)
+        if _ours is None or _ours[0] is not context:
+            session = SparkSession.builder.getOrCreate().newSession()
+            for name, value in _sql_settings(bucket_count(context)).items():
+                session.conf.set(name, value)
+            _ours = context, session
+        return _ours[1]
+
+
+def bucket_count(context: SparkContext) -> int:
+    """Shuffle partitions, and so buckets, of our queries: one per core, few locally."""
+    local = context.master.startswith("local")
+    return max(1, min(context.defaultParallelism, LOCAL_BUCKETS if local else 4 * LOCAL_BUCKETS))
+
+
+def log_tail(lines: int = 20) -> str:
+    """The last lines that a JVM of ours and its workers printed; empty where the JVM is the user's."""
+    if _log is None:
+        return ""
+    size = os.fstat(_log.fileno()).st_size
+    text = os.pread(_log.fileno(), 64_000, max(0, size - 64_000)).decode(errors="replace")
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def _running_context() -> SparkContext | None:
+    """The live context of this process. A dead one is forgotten, so that a new one can start."""
+    if "SPARK_CONNECT_MODE_ENABLED" in os.environ:
+        raise EngineError(
+            "this process uses Spark Connect, whose callbacks cannot reach the notebook",
+            hint="use a classic session: `SparkSession.builder.master('local[*]').getOrCreate()` in a fresh kernel",
+        )
+    context = SparkContext._active_spark_context
+    if context is not None and not _alive(context):
+        _forget(context)
+        return None
+    return context
+
+
+def _alive(context: SparkContext) -> bool:
+    if context._jsc is None:
+        return False
+    try:
+        return not context._jsc.sc().isStopped()
+    except Exception:  # py4j raises whatever the broken socket gave: all of it means that the JVM is gone
+        return False
+
+
+def _forget(context: SparkContext) -> None:
+    """Drop PySpark's process-wide references to a JVM that has died; ``SparkContext.stop`` would need that JVM."""
+    gateway = SparkContext._gateway
+    with contextlib.suppress(Exception):
+        context._accumulatorServer.shutdown()
+    with contextlib.suppress(Exception):
+        context._accumulatorServer.server_close()
+    with contextlib.suppress(Exception):
+        gateway.shutdown()
+    process = getattr(gateway, "proc", None)
+    if process is not None:
+        process.stdin.close()
+        process.wait(timeout=5)
+    context._jsc = None
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
+
+
+def _start(master: str, ui: bool) -> SparkContext:
+    global _log
+    conf = SparkConf(loadDefaults=False).setAppName("winquery").setMaster(master)
+    scratch = tempfile.mkdtemp(prefix="winquery-spark-")
+    for name, value in _core_settings(ui, scratch).items():
+        conf.set(name, value)
+    with _own_python(), _own_interrupt():
+        if SparkContext._gateway is None:
+            ensure_java()
+            _log = tempfile.TemporaryFile()
+            try:
+                gateway = launch_gateway(conf, {"stdout": _log, "stderr": _log})
+            except PySparkRuntimeError as error:
+                raise EngineError(
+                    f"Java did not start Spark:\n{log_tail(5)}", hint="`python -m workbench doctor` checks the set-up"
+                ) from error
+            return SparkContext(conf=conf, gateway=gateway)
+        return SparkContext(conf=conf)
+
+
+def _core_settings(ui: bool, scratch: str) -> dict[str, str]:
+    return {
+        "spark.ui.enabled": str(ui).lower(),
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "WARN",
+        # Loopback only: nothing of a notebook's Spark should listen on the network.
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.local.dir": scratch,
+        "spark.sql.warehouse.dir": os.path.join(scratch, "warehouse"),
+        "spark.pyspark.python": sys.executable,
+        "spark.python.daemon.module": "workbench.spark.daemon",
+        "spark.python.worker.faulthandler.enabled": "true",
+        # One task per core and all data in blobs: waiting for a "better" core only delays a batch.
+        "spark.locality.wait": "0s",
+    }
+
+
+def _sql_settings(buckets: int) -> dict[str, str]:
+    """Settings of our session alone. Every one either is needed for right results or was measured to help."""
+    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    return {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(buckets),
+        "spark.sql.streaming.stateStore.providerClass": provider,
+        # Write what changed in a micro-batch, not whole RocksDB files.
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        # Our end of stream is an offset, so a batch without data never has to close a window.
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        "spark.sql.streaming.pollingDelay": "50ms",
+        "spark.sql.streaming.minBatchesToRetain": "10",
+        "spark.sql.execution.pyspark.python": sys.executable,
+        "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+    }
+
+
+@contextlib.contextmanager
+def _own_python() -> Iterator[None]:
+    """Workers take this very interpreter: PySpark reads the environment once, when a context starts."""
+    before = os.environ.get("PYSPARK_PYTHON")
+    os.environ["PYSPARK_PYTHON"] = before or sys.executable
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYSPARK_PYTHON"]
+
+
+@contextlib.contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """Keep the handler of Ctrl-C: PySpark's own one cancels all jobs, so interrupting any cell would end live queries."""
+    handler: Any = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread() and handler is not None:
+            signal.signal(signal.SIGINT, handler)
