@@ -1,6 +1,6 @@
 import json, time, pytest
 from tests.browser.test_live_dashboard import FILL, SHOW
-DBG = "print(live._pages.names(), list(live._inbox), live._pump.is_alive(), live._pages.sequence, live._wake.is_set(), live.LOG)"
+DBG = "import sys, traceback; print(\"\".join(traceback.format_stack(sys._current_frames()[live._pump.ident])[-6:]), live.LOG[:1])"
 def test_x(lab, tmp_path):
     src=[FILL.strip(), """
 import time

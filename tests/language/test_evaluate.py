@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.errors import DataError
@@ -254,6 +254,7 @@ def by_table(tree: Tree, row: dict[str, bool | None]) -> bool | None:
     return kleene(tree[0], *sides)
 
 
+@settings(deadline=None)
 @given(trees, truth)
 def test_logic_is_three_valued(tree: Tree, rows: list[tuple[bool | None, bool | None]]) -> None:
     batch = pa.record_batch(

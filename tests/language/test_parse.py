@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.errors import QueryError
@@ -71,6 +71,7 @@ def test_deep_nesting_is_a_user_error() -> None:
         parse_queries("SELECT " + "(" * 5000 + "1" + ")" * 5000, STREAMS, name="q")
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="SELECT from(),;'`\"x 1*=-/{}:[]\n", max_size=40))
 def test_any_text_gives_queries_or_a_user_error(text: str) -> None:
     with suppress(QueryError):
@@ -80,6 +81,7 @@ def test_any_text_gives_queries_or_a_user_error(text: str) -> None:
 sizes = st.integers(1, 10**12)
 
 
+@settings(deadline=None)
 @given(sizes, sizes, st.integers(0, 10**12))
 def test_level_text_is_inverse_to_the_label(size: int, slide: int, offset: int) -> None:
     window = Window(max(size, slide), min(size, slide), offset)

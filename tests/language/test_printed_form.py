@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.language import parse_queries
@@ -68,6 +68,7 @@ conditions = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(conditions)
 def test_printed_form_reads_back(condition: Expression) -> None:
     assert read(str(condition)) == condition
@@ -92,6 +93,7 @@ def test_brackets(text: str, printed: str) -> None:
     assert str(read(text)) == printed
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_text_reads_back(value: str) -> None:
     literal = Literal(pa.string(), value)

@@ -7,9 +7,13 @@ Both variants give the same partials (tests compare them).
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
+from math import inf
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -30,39 +34,66 @@ PATIENCE = 0.25
 #: slice over all keys. Only the order of magnitude matters.
 _ROW_SECONDS, _COMBINE_SECONDS = 2.5e-7, 5e-6
 
+@dataclass(frozen=True)
+class _Job:
+    """A compiled variant to be made: its text, the function in it, and arguments of the right types."""
+
+    name: str
+    source: str
+    entry: str
+    sample: Sequence[Array]
+
+    def make(self) -> Callable[..., None]:
+        function: Callable[..., None] = getattr(modules.load(self.name, self.source), self.entry)
+        function(*self.sample)
+        modules.mark_ready(self.name)
+        return function
+
+
 _variants: dict[str, Future[Callable[..., None]]] = {}
+_jobs: SimpleQueue[tuple[_Job, Future[Callable[..., None]]]] = SimpleQueue()
 _lock = threading.Lock()
+_compiler: threading.Thread | None = None
 
 
-def _variant(
-    name: str, source: str, entry: str, sample: Sequence[Array], wait: bool
-) -> Callable[..., None] | None:
-    """The compiled function, or None where it is still being made and the caller does not want to wait.
+def _compile_jobs() -> None:
+    """The one thread that compiles: several at once would only fight for the interpreter."""
+    while True:
+        job, future = _jobs.get()
+        try:
+            future.set_result(job.make())
+        except BaseException as error:
+            future.set_exception(error)
 
-    Made on a thread of its own, once in a process; when this machine has compiled the text before, it is loaded
-    here and now, which takes milliseconds.
+
+def _variant(job: _Job, choice: str, work: float) -> Callable[..., None] | None:
+    """The compiled function, or None where the array code is to be used this time.
+
+    ``choice`` is generic, compiled, or auto: then a call waits only for a variant that this machine has compiled
+    before (loading it takes milliseconds) or for one that saves more than ``PATIENCE`` of its ``work`` seconds.
     """
+    global _compiler
+    if choice == "generic":
+        return None
     with _lock:
-        future = _variants.get(name)
+        future = _variants.get(job.name)
         if future is None:
-            future = _variants[name] = Future()
-            job = threading.Thread(target=_compile, args=(future, name, source, entry, sample), daemon=True)
-            job.start()
-            wait = wait or modules.is_ready(name)
+            future = _variants[job.name] = Future()
+            if modules.is_ready(job.name):
+                work = inf
+            if _compiler is None:
+                _compiler = threading.Thread(target=_compile_jobs, name="kernel compiler", daemon=True)
+                _compiler.start()
+            _jobs.put((job, future))
+    wait = choice == "compiled" or work > PATIENCE
     return future.result() if wait or future.done() else None
 
 
-def _compile(
-    future: Future[Callable[..., None]], name: str, source: str, entry: str, sample: Sequence[Array]
-) -> None:
-    try:
-        function: Callable[..., None] = getattr(modules.load(name, source), entry)
-        function(*sample)
-        modules.mark_ready(name)
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(function)
+def _choice(compiled: bool | None) -> str:
+    """Which variant to use: the caller's word, else the environment's (``WINQUERY_KERNELS``), else auto."""
+    if compiled is not None:
+        return "compiled" if compiled else "generic"
+    return os.environ.get("WINQUERY_KERNELS", "auto")
 
 
 class FoldKernel:
@@ -83,7 +114,7 @@ class FoldKernel:
         """
         outputs = [_identity(feed.monoid, groups) for feed in self.feeds]
         work = len(group) * len(self.feeds) * _ROW_SECONDS
-        function = None if compiled is False else self._function(bool(compiled) or work > PATIENCE)
+        function = _variant(self._job(), _choice(compiled), work)
         if function is None:
             for feed, fields in zip(self.feeds, outputs, strict=True):
                 self._fold_generic(feed, group, inputs, fields)
@@ -92,14 +123,14 @@ class FoldKernel:
             function(group, *columns, *(field for fields in outputs for field in fields))
         return outputs
 
-    def _function(self, wait: bool) -> Callable[..., None] | None:
+    def _job(self) -> _Job:
         sample = [np.zeros(0, np.int64)]
         kinds = {feed.input: feed.monoid.input for feed in self.feeds if feed.monoid.input is not None}
         for index in sorted({feed.input for feed in self.feeds if feed.input is not None}):
             sample += [np.zeros(0, kinds.get(index) or np.int64), np.zeros(0, np.bool_)]
         for feed in self.feeds:
             sample += _identity(feed.monoid, 0)
-        return _variant(self.name, self.source, "fold", sample, wait)
+        return _Job(self.name, self.source, "fold", sample)
 
     @staticmethod
     def _fold_generic(
@@ -133,7 +164,7 @@ class AssembleKernel:
         ``first`` and ``last`` ascend. The matrices must be C-contiguous in their rows' keys.
         """
         work = (len(first) + 2 * int(last[-1] - first[0])) * len(self.kinds) * _COMBINE_SECONDS if len(first) else 0
-        function = None if compiled is False else self._function(bool(compiled) or work > PATIENCE)
+        function = _variant(self._job(), _choice(compiled), work)
         if function is None:
             with np.errstate(all="ignore"):
                 return [
@@ -147,10 +178,10 @@ class AssembleKernel:
         function(first, last, *(f for fields in partials for f in fields), *(o for out in outputs for o in out))
         return outputs
 
-    def _function(self, wait: bool) -> Callable[..., None] | None:
+    def _job(self) -> _Job:
         empty = np.zeros(0, np.int64)
         matrices = [np.zeros((0, 0), field.dtype) for kind in self.kinds for field in kind.fields]
-        return _variant(self.name, self.source, "assemble", [empty, empty, *matrices, *matrices], wait)
+        return _Job(self.name, self.source, "assemble", [empty, empty, *matrices, *matrices])
 
 
 def _identity(kind: PartialKind, count: int) -> Fields:
@@ -160,4 +191,4 @@ def _identity(kind: PartialKind, count: int) -> Fields:
 def warm_up(kernels: Sequence[FoldKernel | AssembleKernel]) -> None:
     """Order the compiled variants of kernels that will be needed soon; returns at once."""
     for kernel in kernels:
-        kernel._function(wait=False)
+        _variant(kernel._job(), _choice(None), 0.0)

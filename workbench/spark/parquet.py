@@ -1,4 +1,4 @@
-"""Recorded events in Parquet files: their schema, which rows have arrived by when, and reading parts of them.
+"""Recorded events in Parquet files: which rows have arrived by when, and reading parts of them.
 
 Rows are numbered through all files, in the order of the files and of the rows in them: the order of arrival.
 """
@@ -34,31 +34,6 @@ class Piece:
     row_group: int
     offset: int
     rows: int
-
-
-def source_schema(paths: Sequence[str], time: str) -> pa.Schema:
-    """The schema of the stream in these files, timestamps as microseconds in UTC. Reads footers only.
-
-    Raises SourceError for a file that is missing or no Parquet, for files that differ, for a missing time column
-    and for one that is not a timestamp.
-    """
-    if not paths:
-        raise SourceError("a source needs at least one Parquet file, got none")
-    schema = _open(paths[0]).schema_arrow.remove_metadata()
-    for path in paths[1:]:
-        other = _open(path).schema_arrow.remove_metadata()
-        if not other.equals(schema):
-            raise SourceError(f"the columns of `{path}` differ from those of `{paths[0]}`")
-    if time not in schema.names:
-        raise SourceError(f"no column `{time}` in `{paths[0]}`", hint=f"columns: {', '.join(schema.names)}")
-    kind = schema.field(time).type
-    if not pa.types.is_timestamp(kind):
-        raise SourceError(
-            f"the time column `{time}` of `{paths[0]}` is a `{kind}`, not a timestamp",
-            hint="cast it to a timestamp before it is written",
-        )
-    fields = [field.with_type(MICROS) if pa.types.is_timestamp(field.type) else field for field in schema]
-    return pa.schema(fields)
 
 
 class Recording:

@@ -38,7 +38,7 @@ class ReplayOptions:
     ``paths`` are Parquet files whose rows stand in order of arrival. ``arrival`` names the column of arrival times;
     None takes the event time. ``speed`` is microseconds of arrival per second of wall time, None is as fast as
     possible. Rows that arrived up to ``resume_clock`` come without waiting. ``max_rows`` bounds a micro-batch,
-    ``tasks`` the tasks it is cut into.
+    ``tasks`` the tasks it is cut into (None: one per bucket).
     """
 
     paths: tuple[str, ...]
@@ -46,7 +46,7 @@ class ReplayOptions:
     speed: float | None = None
     max_rows: int = 500_000
     resume_clock: int | None = None
-    tasks: int = 1
+    tasks: int | None = None
 
 
 class Offset(TypedDict):
@@ -189,7 +189,7 @@ class ReplayReader(DataSourceStreamReader):  # type: ignore[misc]
     def partitions(self, start: Offset, end: Offset) -> list[ReplayPartition]:
         """The rows between two offsets, cut into tasks; one without rows where the stream merely finishes."""
         spec, rows = self._spec, end["row"] - start["row"]
-        parts = max(1, min(spec.replay.tasks, rows // TASK_ROWS))
+        parts = max(1, min(spec.replay.tasks or len(spec.keys), rows // TASK_ROWS))
         runs = self._recording.split(start["row"], end["row"], parts)
         return [ReplayPartition(spec.plan, spec.keys, tuple(run), end["finished"]) for run in runs]
 

@@ -135,11 +135,8 @@ class StreamRunner:
 
     def _launch(self, checkpoint: Path) -> Any:
         session = self._session
-        context = session.sparkContext
-        tasks = self._replay.tasks or context.defaultParallelism
-        plan, replay = pickle.dumps(self._plan), replace(self._replay, tasks=tasks)
-        keys = bucket_keys(bucket_count(context))
-        self._folder.write(RunSpec(plan, 1, self._plan.stream.time, replay, keys))
+        plan, keys = pickle.dumps(self._plan), bucket_keys(bucket_count(session.sparkContext))
+        self._folder.write(RunSpec(plan, 1, self._plan.stream.time, self._replay, keys))
         session.dataSource.register(ReplaySource)
         source = session.readStream.format(ReplaySource.name()).option("run_dir", str(self._folder.path)).load()
         processor = BucketProcessor(plan, uuid.uuid4().hex)

@@ -45,7 +45,7 @@ def get_session(*, master: str = "local[*]", ui: bool = False) -> SparkSession:
             context = _start(master, ui)
         if _ours is None or _ours[0] is not context:
             session = SparkSession.builder.getOrCreate().newSession()
-            for name, value in _sql_settings(bucket_count(context)).items():
+            for name, value in _sql_settings(context).items():
                 session.conf.set(name, value)
             _ours = context, session
         return _ours[1]
@@ -53,8 +53,7 @@ def get_session(*, master: str = "local[*]", ui: bool = False) -> SparkSession:
 
 def bucket_count(context: SparkContext) -> int:
     """Shuffle partitions, and so buckets, of our queries: one per core, few locally."""
-    local = context.master.startswith("local")
-    return max(1, min(context.defaultParallelism, LOCAL_BUCKETS if local else 4 * LOCAL_BUCKETS))
+    return max(1, min(context.defaultParallelism, LOCAL_BUCKETS if _is_local(context) else 4 * LOCAL_BUCKETS))
 
 
 def log_tail(lines: int = 20) -> str:
@@ -64,6 +63,10 @@ def log_tail(lines: int = 20) -> str:
     size = os.fstat(_log.fileno()).st_size
     text = os.pread(_log.fileno(), 64_000, max(0, size - 64_000)).decode(errors="replace")
     return "\n".join(text.splitlines()[-lines:])
+
+
+def _is_local(context: SparkContext) -> bool:
+    return bool(context.master.startswith("local"))
 
 
 def _running_context() -> SparkContext | None:
@@ -146,13 +149,13 @@ def _core_settings(ui: bool, scratch: str) -> dict[str, str]:
     }
 
 
-def _sql_settings(buckets: int) -> dict[str, str]:
+def _sql_settings(context: SparkContext) -> dict[str, str]:
     """Settings of our session alone. Every one either is needed for right results or was measured to help."""
-    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    return {
+    streaming = "org.apache.spark.sql.execution.streaming"
+    settings = {
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(buckets),
-        "spark.sql.streaming.stateStore.providerClass": provider,
+        "spark.sql.shuffle.partitions": str(bucket_count(context)),
+        "spark.sql.streaming.stateStore.providerClass": f"{streaming}.state.RocksDBStateStoreProvider",
         # Write what changed in a micro-batch, not whole RocksDB files.
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         # Our end of stream is an offset, so a batch without data never has to close a window.
@@ -163,6 +166,11 @@ def _sql_settings(buckets: int) -> dict[str, str]:
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
+    if _is_local(context):
+        # The usual manager runs some 40 programs (`chmod`, `readlink`) per micro-batch on a local disk, this one 8.
+        manager = f"{streaming}.checkpointing.FileSystemBasedCheckpointFileManager"
+        settings["spark.sql.streaming.checkpointFileManagerClass"] = manager
+    return settings
 
 
 @contextlib.contextmanager

@@ -1,0 +1,128 @@
+"""The shared plan against the oracle: any workload, order, split into batches, tasks and buckets, any restart."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import SECOND, streams, workloads
+
+from workbench.logical import Workload
+from workbench.plan import compile_workload
+from workbench.results import QueryResults, Status
+from workbench.runtime import BucketOperator
+from workbench.runtime.engine import Engine
+from workbench.runtime.reference import Answer, reference
+
+
+def answer_of(results: QueryResults) -> Answer:
+    """What a store holds, in the oracle's form."""
+    found: Answer = {}
+    labels = [level.label for level in results.schema.levels]
+    keys = [name for name, _ in results.schema.keys]
+    values = [name for name, _ in results.schema.values]
+    for row in results.table().to_pylist():
+        assert row["status"] == "final"
+        start = int(round(row["window_start"].timestamp() * SECOND))
+        place = (labels.index(row["level"]), tuple(row[key] for key in keys), start)
+        found[place] = tuple(row[value] for value in values)
+    return found
+
+
+def same(left: Any, right: Any) -> bool:
+    if isinstance(left, float) and isinstance(right, float):
+        if math.isnan(left) or math.isnan(right):
+            return math.isnan(left) and math.isnan(right)
+        return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-9)
+    return bool(left == right)
+
+
+def assert_same(found: Answer, expected: Answer) -> None:
+    assert found.keys() == expected.keys()
+    for place, values in expected.items():
+        assert all(map(same, found[place], values)), f"{place}: {found[place]} instead of {values}"
+
+
+def check(workload: Workload, batches: list[pa.Table], engine: Engine) -> None:
+    expected, late = reference(workload, batches)
+    for name, answer in expected.items():
+        assert_same(answer_of(engine.results[name]), answer)
+    assert engine.late == late
+
+
+@settings(max_examples=150, deadline=None)
+@given(workloads(), streams(), st.integers(1, 3))
+def test_any_workload_equals_the_oracle(workload: Workload, batches: list[pa.Table], buckets: int) -> None:
+    engine = Engine(compile_workload(workload), buckets=buckets)
+    engine.run(batches)
+    check(workload, batches, engine)
+
+
+@settings(max_examples=50, deadline=None)
+@given(workloads(), streams(), st.data())
+def test_the_split_into_tasks_changes_nothing(
+    workload: Workload, batches: list[pa.Table], data: st.DataObject
+) -> None:
+    engine = Engine(compile_workload(workload), buckets=2)
+    for batch in batches:
+        cut = data.draw(st.integers(0, len(batch)))
+        engine.step([batch.slice(cut), batch.slice(0, cut)])
+    engine.step([], finish=True)
+    check(workload, batches, engine)
+
+
+@settings(max_examples=50, deadline=None)
+@given(workloads(), streams(), st.data())
+def test_a_restart_from_written_state_changes_nothing(
+    workload: Workload, batches: list[pa.Table], data: st.DataObject
+) -> None:
+    """After every micro-batch the state is written; at random ones the operator is made anew from what was."""
+    plan = compile_workload(workload)
+    engine = Engine(plan, buckets=2)
+    written: list[tuple[bytes | None, dict[int, bytes]]] = [(None, {}), (None, {})]
+    for batch in [*batches, None]:
+        if batch is None:
+            engine.step([], finish=True)
+        else:
+            engine.step([batch])
+        for bucket, operator in enumerate(engine.operators):
+            changes = operator.changes()
+            kept = {key: value for key, value in written[bucket][1].items() if key not in changes.remove}
+            written[bucket] = (changes.meta, kept | changes.put)
+            assert BucketOperator.token_of(changes.meta) == operator.token
+        if data.draw(st.booleans()):
+            for bucket, (meta, blocks) in enumerate(written):
+                engine.operators[bucket] = BucketOperator(plan)
+                engine.operators[bucket].load(meta, data.draw(st.permutations(list(blocks.values()))))
+    check(workload, batches, engine)
+
+
+@settings(max_examples=60, deadline=None)
+@given(workloads(), streams())
+def test_provisional_results_are_what_is_known_so_far(workload: Workload, batches: list[pa.Table]) -> None:
+    """Whatever a store shows as provisional equals the oracle's answer if the stream ended here."""
+    engine = Engine(compile_workload(workload))
+    for number, batch in enumerate(batches):
+        engine.step([batch])
+        expected, _ = reference(workload, batches[: number + 1])
+        for name, answer in expected.items():
+            store = engine.results[name]
+            labels = [level.label for level in store.schema.levels]
+            for row in store.table(status=Status.PROVISIONAL).to_pylist():
+                start = int(round(row["window_start"].timestamp() * SECOND))
+                key = tuple(row[key] for key, _ in store.schema.keys)
+                values = tuple(row[value] for value, _ in store.schema.values)
+                assert all(map(same, values, answer[labels.index(row["level"]), key, start]))
+
+
+@pytest.mark.slow
+@settings(max_examples=3_000, deadline=None)
+@given(workloads(most=8), streams(most=120), st.integers(1, 4))
+def test_many_workloads_equal_the_oracle(workload: Workload, batches: list[pa.Table], buckets: int) -> None:
+    engine = Engine(compile_workload(workload), buckets=buckets)
+    engine.run(batches)
+    check(workload, batches, engine)

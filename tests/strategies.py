@@ -1,0 +1,102 @@
+"""Random streams and workloads for property tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from workbench.algebra import AGGREGATES
+from workbench.logical import AggregateCall, Call, Column, Expression, Literal, Named, Query, Stream, Window, Workload
+
+SECOND = 1_000_000
+SCHEMA = pa.schema(
+    [
+        ("ts", pa.timestamp("us", "UTC")),
+        ("k", pa.string()),
+        ("i", pa.int64()),
+        ("x", pa.float64()),
+        ("b", pa.bool_()),
+    ]
+)
+K, I, X, B = (Column(SCHEMA.field(name).type, name) for name in ("k", "i", "x", "b"))
+
+#: Values at the edges of a type beside ordinary ones. Floats are small multiples of 1/8, so sums are exact.
+INTEGERS = st.one_of(st.none(), st.integers(-100, 100), st.sampled_from([2**62, -(2**62), 2**63 - 1, -(2**63)]))
+FLOATS = st.one_of(
+    st.none(),
+    st.integers(-800, 800).map(lambda n: n / 8),
+    st.sampled_from([float("nan"), float("inf"), float("-inf"), -0.0]),
+)
+
+
+def windows() -> st.SearchStrategy[Window]:
+    """Windows of up to 20 s, with slides that need not divide them, and offsets."""
+
+    def build(slide: int, extra: int, offset: int) -> Window:
+        return Window((slide + extra) * SECOND, slide * SECOND, offset * SECOND)
+
+    return st.builds(build, st.integers(1, 8), st.integers(0, 12), st.integers(0, 5))
+
+
+def calls() -> st.SearchStrategy[AggregateCall]:
+    """Any aggregate over a column it fits; plain ``sum`` of integers is left to its own test, since it may raise."""
+    options = [AggregateCall(pa.int64(), "count", ())]
+    for name in sorted({aggregate.name for aggregate in AGGREGATES.values()}):
+        aggregate = AGGREGATES[name]
+        for column in (I, X, B, Column(SCHEMA.field("ts").type, "ts")):
+            if (name in ("sum", "range") and column is I) or (name == "count_if") != (column is B):
+                continue
+            try:
+                options.append(AggregateCall(aggregate.result_type((column.type,)), name, (column,)))
+            except Exception:  # the type does not fit the aggregate
+                continue
+    return st.sampled_from(options)
+
+
+def conditions() -> st.SearchStrategy[Expression | None]:
+    """No filter, or one over a column with NULLs."""
+    return st.sampled_from(
+        [
+            None,
+            Call(pa.bool_(), "is_not_null", (I,)),
+            Call(pa.bool_(), "greater", (X, Literal(pa.float64(), 0.0))),
+            B,
+        ]
+    )
+
+
+@st.composite
+def workloads(draw: st.DrawFn, most: int = 3) -> Workload:
+    """One to ``most`` queries on one stream with a random watermark delay."""
+    stream = Stream("s", SCHEMA, "ts", draw(st.integers(0, 12)) * SECOND)
+    queries = []
+    for number in range(draw(st.integers(1, most))):
+        chosen = draw(st.lists(calls(), min_size=1, max_size=4, unique=True))
+        levels = draw(st.lists(windows(), min_size=1, max_size=3, unique=True))
+        keys = (Named("k", K),) if draw(st.booleans()) else ()
+        values = tuple(Named(f"v{index}", call) for index, call in enumerate(chosen))
+        queries.append(Query(f"q{number}", stream, draw(conditions()), keys, tuple(levels), values))
+    return Workload(stream, tuple(queries))
+
+
+@st.composite
+def streams(draw: st.DrawFn, most: int = 40) -> list[pa.Table]:
+    """Rows in any order of event time, around 1970, cut into micro-batches at random places."""
+    row = st.fixed_dictionaries(
+        {
+            "ts": st.integers(-30 * SECOND, 40 * SECOND).map(lambda t: t // (SECOND // 4) * (SECOND // 4)),
+            "k": st.sampled_from([None, "a", "b", "c", ""]),
+            "i": INTEGERS,
+            "x": FLOATS,
+            "b": st.sampled_from([None, True, False]),
+        }
+    )
+    rows: list[dict[str, Any]] = draw(st.lists(row, max_size=most))
+    if draw(st.booleans()):
+        rows.sort(key=lambda r: r["ts"])
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=5)))
+    bounds = [0, *cuts, len(rows)]
+    return [table.slice(a, b - a) for a, b in zip(bounds, bounds[1:], strict=False)]
