@@ -45,8 +45,8 @@ def combine_wide(a_low: Any, a_high: Any, b_low: Any, b_high: Any) -> Any:
 
 
 def lift_moments(x: Any) -> Any:
-    """One value: n = 1, mean = x, m2 = 0 (NaN for x not finite, as a variance of it would be)."""
-    return (x * 0.0 + 1.0, x, x * 0.0)
+    """One value: n = 1, mean = x, m2 = 0; mean and m2 are NaN where x is not finite, as a variance of it would be."""
+    return (1.0 + 0.0 * (x != x), x + x * 0.0, x * 0.0)
 
 
 def combine_moments(a_n: Any, a_mean: Any, a_m2: Any, b_n: Any, b_mean: Any, b_m2: Any) -> Any:

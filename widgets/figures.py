@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from bokeh.core.properties import value
 from bokeh.models import (
+    CDSView,
     ColumnDataSource,
     CustomJSHover,
     DataRange1d,
@@ -17,6 +18,7 @@ from bokeh.models import (
     HoverTool,
     Legend,
     LegendItem,
+    Line,
     PanTool,
     Range1d,
     SaveTool,
@@ -84,27 +86,32 @@ class Panel:
         _update(self.open, _columns(*points.provisional(), count))
         x, y, keys = points.dots()
         _update(self.dots, {"x": x / 1_000, "y": y, "colour": np.array([theme.colour(key) for key in keys])})
-        while len(self.lines) < len(labels):
-            self._add_line()
+        self._grow(len(labels))
         for slot, renderers in enumerate(self.lines):
             for renderer in renderers:
                 renderer.name = labels[slot] if slot < len(labels) else None
 
-    def _add_line(self) -> None:
-        slot = len(self.lines)
-        style = {"line_color": theme.colour(slot), "line_width": 1.8, "muted_alpha": 0.08, "line_join": "round"}
-        fields = {"x": f"x{slot}", "y": f"y{slot}"}
-        final = self.figure.line(**fields, source=self.final, **style)
-        open_ = self.figure.line(
-            **fields,
-            source=self.open,
-            line_dash=list(theme.OPEN_DASH),
-            line_alpha=theme.OPEN_ALPHA,
-            **style,
-        )
-        self.lines.append((final, open_))
-        for hover, renderer in zip(self.hovers, (final, open_), strict=True):
-            hover.renderers = [*hover.renderers, renderer]
+    def _grow(self, count: int) -> None:
+        """Add lines until there are ``count``."""
+        fresh = [self._line(slot) for slot in range(len(self.lines), count)]
+        if not fresh:
+            return
+        self.lines += fresh
+        self.figure.renderers = [*self.figure.renderers, *(part for line in fresh for part in line)]
+        for position, hover in enumerate(self.hovers):
+            hover.renderers = [line[position] for line in self.lines]
+
+    def _line(self, slot: int) -> tuple[GlyphRenderer, GlyphRenderer]:
+        """The final and the provisional line of a slot."""
+        style = {
+            "x": f"x{slot}",
+            "y": f"y{slot}",
+            "line_color": theme.colour(slot),
+            "line_width": 1.8,
+            "line_join": "round",
+        }
+        open_style = style | {"line_dash": list(theme.OPEN_DASH), "line_alpha": theme.OPEN_ALPHA}
+        return _renderer(self.final, style), _renderer(self.open, open_style)
 
 
 class KeyLegend:
@@ -190,6 +197,17 @@ def _figure(name: str, x_range: Range1d, height: int, hovers: Sequence[HoverTool
         axis.minor_tick_line_color = None
     plot.grid.grid_line_color = theme.GRID
     return plot
+
+
+def _renderer(source: ColumnDataSource, style: dict[str, Any]) -> GlyphRenderer:
+    # Built by hand: `figure.line` makes five glyphs for each line, of which two are ever seen.
+    return GlyphRenderer(
+        data_source=source,
+        view=CDSView(),
+        glyph=Line(**style),
+        muted_glyph=Line(**style | {"line_alpha": theme.MUTED_ALPHA}),
+        nonselection_glyph=None,
+    )
 
 
 def _time_ticks() -> DatetimeTickFormatter:

@@ -2,6 +2,7 @@
 
 const ACK_MS = 100 // at most one acknowledgement in this time
 const ALIVE_MS = 10_000 // a sign of life, so that a forgotten page is sent a snapshot
+const ASK_MS = 3_000 // an unanswered question is asked again
 const INPUT_MS = 40 // changes by the user are sent at most this often
 const CALM_MS = 400 // what the user has just moved is not moved by the kernel for so long
 
@@ -39,7 +40,14 @@ class Page {
     model.on("msg:custom", this.onMessage)
     this.onHide = () => this.say("bye")
     window.addEventListener("pagehide", this.onHide)
-    this.alive = setInterval(() => this.say("ack", {sequence: this.sequence}), ALIVE_MS)
+    this.alive = setInterval(() => !this.asked && this.say("ack", {sequence: this.sequence}), ALIVE_MS)
+    this.patience = setInterval(() => this.asked && Date.now() - this.asked > ASK_MS && this.ask(), ASK_MS)
+    this.ask()
+  }
+
+  // Ask for a snapshot; `asked` stays set until it has been drawn.
+  ask() {
+    this.asked = Date.now()
     this.say("hello")
   }
 
@@ -65,17 +73,16 @@ class Page {
       for (const bytes of buffers) await runScript(bytes)
     })()
     await loading
-    this.say("hello")
+    this.ask()
   }
 
   async snapshot({document: text, sequence, inputs}) {
+    if (!this.asked) return
     const json = JSON.parse(text)
+    if (!bokeh(json.version)) await loading // by another dashboard of this page
     const B = bokeh(json.version)
-    if (!B) {
-      if (loading) await loading
-      if (!bokeh(json.version)) return this.say("script")
-      return this.say("hello")
-    }
+    if (!B) return this.say("script")
+    this.asked = 0
     this.clear()
     this.inputs = new Set(inputs.map(([id, attr]) => `${id}.${attr}`))
     this.doc = B.require("document/index").Document.from_json(json)
@@ -89,7 +96,7 @@ class Page {
     if (this.doc == null || sequence <= this.sequence) return
     if (sequence !== this.sequence + 1) {
       this.doc = null // a message was lost: draw nothing until the snapshot has come
-      return this.say("hello")
+      return this.ask()
     }
     this.sequence = sequence
     if (except !== this.name) {
@@ -151,6 +158,7 @@ class Page {
   // The kernel has closed the dashboard: the last picture stays.
   stop() {
     clearInterval(this.alive)
+    clearInterval(this.patience)
     this.inputs = new Set()
     window.removeEventListener("pagehide", this.onHide)
   }

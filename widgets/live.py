@@ -58,6 +58,7 @@ class LiveDashboard(anywidget.AnyWidget):  # type: ignore[misc]
         self._document.callbacks.on_change_dispatch_to(self)
         self._inputs = {(model.id, attr): model for model, attr in view.inputs}
         self._pages = Pages()
+        self._asking: set[str] = set()
         self._inbox: deque[Any] = deque()
         self._events: list[DocumentPatchedEvent] = []
         self._handles: list[DisplayHandle] = []
@@ -152,11 +153,11 @@ class LiveDashboard(anywidget.AnyWidget):  # type: ignore[misc]
 
     def _tick(self, now: float) -> float | None:
         """One round of the pump; returns the seconds until the next one, None for "when something happens"."""
-        urgent, hellos = self._read_inbox(now)
-        if hellos:
+        urgent = self._read_inbox(now)
+        if self._asking:
             self.view.refresh()
             self._send_events(now)
-            self._send_snapshot(hellos, now)
+            self._send_snapshot(self._asking, now)
         if not len(self._pages):
             return None
         if not urgent and now < self._due:
@@ -175,16 +176,15 @@ class LiveDashboard(anywidget.AnyWidget):  # type: ignore[misc]
         self._events.clear()
         self.view.fail(message)
         with contextlib.suppress(Exception):
-            self._send_snapshot(self._pages.names(), time.monotonic())
+            self._send_snapshot(self._pages.names() | self._asking, time.monotonic())
 
-    def _read_inbox(self, now: float) -> tuple[bool, set[str]]:
-        """Handle what pages have said: whether it changes the view, and the pages that want a snapshot.
+    def _read_inbox(self, now: float) -> bool:
+        """Handle what pages have said; of several values for one property only the newest counts.
 
-        Of several values for one property only the newest counts.
+        Returns whether the view may have changed.
         """
         values: dict[tuple[str, str], tuple[Any, str]] = {}
         called = False
-        hellos: set[str] = set()
         while self._inbox:
             message = self._inbox.popleft()
             if callable(message):
@@ -196,18 +196,18 @@ class LiveDashboard(anywidget.AnyWidget):  # type: ignore[misc]
                 case "script":
                     self._send_script(page)
                 case "hello":
-                    hellos.add(page)
+                    self._asking.add(page)
                 case "ack" if not self._pages.heard(page, int(message["sequence"]), now):
-                    hellos.add(page)
+                    self._asking.add(page)
                 case "set":
                     values[message["id"], message["attr"]] = (message["value"], page)
                 case "bye":
                     self._pages.goodbye(page)
-                    hellos.discard(page)
+                    self._asking.discard(page)
         for (model, attr), (value, page) in values.items():
             if (model, attr) in self._inputs:
                 self._inputs[model, attr].set_from_json(attr, value, setter=page)
-        return bool(values) or called, hellos
+        return bool(values) or called
 
     def _send_script(self, page: str) -> None:
         folder = Path(bokeh.__file__).parent / "server" / "static" / "js"
@@ -220,6 +220,7 @@ class LiveDashboard(anywidget.AnyWidget):  # type: ignore[misc]
         self._document.models.flush_synced()
         for page in pages:
             self._pages.hello(page, now)
+        self._asking = self._asking - pages
         self.send(
             {
                 "type": "snapshot",

@@ -21,3 +21,6 @@ OPEN_DASH, OPEN_ALPHA = (5, 3), 0.75
 def colour(position: int) -> str:
     """The colour of the key at a position; colours come again after twenty."""
     return PALETTE[position % len(PALETTE)]
+
+#: Opacity of a key that was muted in the legend.
+MUTED_ALPHA = 0.08

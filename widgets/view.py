@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from html import escape
 from typing import Any
 
@@ -158,7 +159,10 @@ class DashboardView:
             self._advance()
         wanted = (version, self.visible, self.width, self.level)
         if wanted != self._drawn:
-            self._draw(version)
+            document = self.root.document
+            # Bokeh walks the whole document after every new model; once at the end is enough.
+            with document.models.freeze() if document else nullcontext():
+                self._draw(version)
             self._drawn = wanted
         self._tell()
 

@@ -27,11 +27,7 @@ def root_cause(text: str) -> str:
         return _python(text[text.rindex(_TRACE) + len(_TRACE) :])
     if "Python worker exited unexpectedly" in text:
         return "a Python worker ended unexpectedly; the machine may be short of memory"
-    causes = list(_CAUSED.finditer(text))
-    if causes:
-        kind, words = causes[-1]["kind"].rsplit(".", 1)[-1], causes[-1]["text"] or ""
-        return f"{kind}: {words}".rstrip(": ")
-    return next((line.strip() for line in text.splitlines() if line.strip()), "unknown failure of Spark")
+    return _java(text)
 
 
 def _python(trace: str) -> str:
@@ -39,6 +35,8 @@ def _python(trace: str) -> str:
     raised = _RAISED.search(trace)
     if raised is None:
         return trace.strip().splitlines()[-1]
+    if raised["kind"].endswith("Py4JJavaError"):
+        return _java(trace[raised.end() :])
     words = [raised["text"] or ""]
     for line in trace[raised.end() :].splitlines()[1:]:
         if not line.strip() or line.startswith(("\tat ", "  File ", "Driver stacktrace", "JVM stacktrace")):
@@ -48,3 +46,11 @@ def _python(trace: str) -> str:
     if raised["kind"].startswith("workbench."):
         return message
     return f"{raised['kind'].rsplit('.', 1)[-1]}: {message}".rstrip(": ")
+
+
+def _java(text: str) -> str:
+    """The innermost cause of a Java exception, else its first line."""
+    causes = list(_CAUSED.finditer(text))
+    if causes:
+        return f"{causes[-1]['kind'].rsplit('.', 1)[-1]}: {causes[-1]['text'] or ''}".rstrip(": ")
+    return next((line.strip() for line in text.splitlines() if line.strip()), "unknown failure of Spark")

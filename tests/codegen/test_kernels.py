@@ -1,0 +1,101 @@
+"""The compiled variants agree with the array code, and are compiled once per machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench.algebra import PARTIALS
+from workbench.codegen import AssembleKernel, FoldKernel
+from workbench.codegen.source import Feed, fold_source
+
+RNG = np.random.default_rng(7)
+ROWS, GROUPS = 5_000, 40
+
+#: Every kind over a float column with NaN and inf or an integer column at its limits, NULLs in both.
+FEEDS = [Feed("count", None)] + [
+    Feed(name, 1 if kind.input == "int64" else 0) for name, kind in sorted(PARTIALS.items())
+]
+
+
+def inputs() -> list[tuple[np.ndarray, np.ndarray]]:
+    floats = RNG.normal(size=ROWS)
+    floats[RNG.integers(0, ROWS, 3)] = [np.nan, np.inf, -np.inf]
+    integers = RNG.integers(-(2**63), 2**63 - 1, ROWS)
+    return [(floats, RNG.random(ROWS) < 0.9), (integers, RNG.random(ROWS) < 0.9)]
+
+
+def test_fold_variants_agree() -> None:
+    group, columns = RNG.integers(0, GROUPS - 1, ROWS), inputs()
+    kernel = FoldKernel(FEEDS)
+    generic = kernel(group, GROUPS, columns, compiled=False)
+    compiled = kernel(group, GROUPS, columns, compiled=True)
+    for feed, left, right in zip(FEEDS, generic, compiled, strict=True):
+        for one, other in zip(left, right, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one, other, rtol=1e-9, err_msg=feed.kind)
+        assert [field[-1] for field in left] == list(feed.monoid.identity), "a group without rows is the identity"
+
+
+def test_assemble_variants_agree() -> None:
+    names = sorted(PARTIALS)
+    partials = [
+        tuple(RNG.integers(0, 100, (50, 3)).astype(field.dtype) for field in PARTIALS[name].fields) for name in names
+    ]
+    first = np.sort(RNG.integers(0, 50, 70))
+    last = np.maximum.accumulate(np.minimum(50, first + RNG.integers(0, 20, 70)))
+    kernel = AssembleKernel(names)
+    generic = kernel(first, last, partials, compiled=False)
+    compiled = kernel(first, last, partials, compiled=True)
+    for left, right in zip(generic, compiled, strict=True):
+        for one, other in zip(left, right, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9)
+
+
+def test_equal_shapes_have_equal_text_and_no_text_of_a_user() -> None:
+    assert fold_source(FEEDS) == fold_source(list(FEEDS))
+    assert FoldKernel(FEEDS).name == FoldKernel(list(FEEDS)).name
+
+
+PROGRAM = textwrap.dedent(
+    """
+    import sys, time
+    import numpy as np
+    from workbench.codegen import FoldKernel, modules
+    from workbench.codegen.source import Feed
+    kernel = FoldKernel([Feed("count", None)])
+    ready = modules.is_ready(kernel.name)
+    group = np.array([0, 0, 1])
+    print(ready, kernel(group, 2, [], compiled=True)[0][0].tolist(), modules.cache_folder() is not None)
+    """
+)
+
+
+def run_program(home: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": "", "HOME": str(home), "XDG_CACHE_HOME": str(home), "PYTHONPATH": ":".join(sys.path)},
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.timeout(300)
+def test_a_second_process_finds_the_machine_code(tmp_path: Path) -> None:
+    assert run_program(tmp_path) == "False [2, 1] True"
+    assert run_program(tmp_path) == "True [2, 1] True"
+    assert (tmp_path / "winquery" / "kernels").stat().st_mode & 0o777 == 0o700
+
+
+def test_without_a_writable_cache_the_kernel_is_compiled_in_memory(tmp_path: Path) -> None:
+    """Case R8: an executor whose home does not exist."""
+    nowhere = tmp_path / "file"
+    nowhere.write_text("not a folder")
+    assert run_program(nowhere) == "False [2, 1] False"

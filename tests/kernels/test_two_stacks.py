@@ -1,0 +1,81 @@
+"""Windows from slices: TwoStacks against recomputation, for every kind of partial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.algebra import PARTIALS
+from workbench.kernels.segments import fold_segments
+from workbench.kernels.slicing import number_slices, slice_starts
+from workbench.kernels.two_stacks import assemble
+
+
+@st.composite
+def ascending_windows(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
+    """A number of slices and windows over them whose bounds never descend; empty windows included."""
+    slices = draw(st.integers(1, 25))
+    firsts = sorted(draw(st.lists(st.integers(0, slices), min_size=1, max_size=12)))
+    windows, low = [], 0
+    for first in firsts:
+        low = draw(st.integers(max(first, low), slices))
+        windows.append((first, low))
+    return slices, windows
+
+
+def fold_in_order(kind: Any, fields: list[Any]) -> tuple[Any, ...]:
+    """One partial after the other, from the identity: the definition."""
+    state = tuple(np.full(1, value, field.dtype) for value, field in zip(kind.identity, kind.fields, strict=True))
+    for partial in fields:
+        state = kind.combine(*state, *(np.array([value]) for value in partial))
+    return tuple(column[0] for column in state)
+
+
+@pytest.mark.parametrize("name", sorted(PARTIALS))
+@settings(max_examples=40, deadline=None)
+@given(shape=ascending_windows(), data=st.data())
+def test_windows_equal_recomputation(name: str, shape: tuple[int, list[tuple[int, int]]], data: Any) -> None:
+    slices, windows = shape
+    kind = PARTIALS[name]
+    values = data.draw(st.lists(st.integers(-50, 50), min_size=slices * 2, max_size=slices * 2))
+    column = np.array(values, kind.input or "int64").reshape(slices, 2)
+    fields = [field.reshape(slices, 2).astype(spec.dtype) for field, spec in zip(kind.lift(column.ravel()), kind.fields, strict=True)]
+    first, last = (np.array(side) for side in zip(*windows, strict=True))
+    found = assemble(first, last, fields, kind.identity, kind.combine)
+    for number, (low, high) in enumerate(windows):
+        for key in range(2):
+            expected = fold_in_order(kind, [tuple(field[row, key] for field in fields) for row in range(low, high)])
+            np.testing.assert_allclose([field[number, key] for field in found], expected, rtol=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.text(max_size=1)), max_size=40))
+def test_segments_keep_the_order_of_rows(rows: list[tuple[int, str]]) -> None:
+    """Concatenation is associative but not commutative, so a wrong order shows."""
+    group = np.array([row[0] for row in rows], np.int64)
+    text = np.array([row[1] for row in rows], object)
+    found, (joined,) = fold_segments(group, (text,), lambda a, b: (a + b,))
+    expected = {g: "".join(t for h, t in rows if h == g) for g in sorted({row[0] for row in rows})}
+    assert dict(zip(found.tolist(), joined.tolist(), strict=True)) == expected
+    assert list(found) == sorted(expected)
+
+
+def test_slices_before_1970_round_down() -> None:
+    """Case T4: 1969-12-31 23:59:58 lies in [23:59:50, 00:00:00)."""
+    assert slice_starts(np.array([-2_000_000, 0, 9_999_999]), [(10_000_000, 0)]).tolist() == [-10_000_000, 0, 0]
+
+
+def test_a_slice_starts_at_the_latest_edge_of_any_progression() -> None:
+    """Edges every 4 at 0 and at 2 (a window of 10 sliding by 4): 0, 2, 4, 6, ..."""
+    assert slice_starts(np.arange(-3, 7), [(4, 0), (4, 2)]).tolist() == [-4, -2, -2, 0, 0, 2, 2, 4, 4, 6]
+
+
+@given(st.lists(st.integers(-4, 4), max_size=30))
+def test_slices_are_numbered_in_order_of_start(starts: list[int]) -> None:
+    distinct, position = number_slices(np.array(starts, np.int64))
+    assert distinct.tolist() == sorted(set(starts))
+    assert distinct[position].tolist() == starts

@@ -1,0 +1,66 @@
+"""What is shared: folds, partials and windows of a workload, in the plan's printed form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from workbench.language import parse_queries
+from workbench.logical import Call, Column, Literal, Stream, Workload
+from workbench.plan import compile_workload, explain
+from workbench.plan.rules import never_null
+from workbench.time import DAY
+
+SCHEMA = pa.schema(
+    [
+        pa.field("ts", pa.timestamp("us", "UTC"), nullable=False),
+        pa.field("carrier", pa.string()),
+        pa.field("dep_delay", pa.int64()),
+        pa.field("air_time", pa.float64()),
+    ]
+)
+FLIGHTS = Stream("flights", SCHEMA, "ts", DAY)
+GOLDENS = sorted((Path(__file__).parent / "goldens").glob("*.test"))
+
+
+def plan_text(sql: str) -> str:
+    queries = parse_queries(sql, {"flights": FLIGHTS}, name="q")
+    return explain(compile_workload(Workload(FLIGHTS, queries)))
+
+
+@pytest.mark.parametrize("path", GOLDENS, ids=[path.stem for path in GOLDENS])
+def test_plan_has_its_printed_form(path: Path) -> None:
+    sql, expected = path.read_text().split("\n---\n")
+    assert plan_text(sql) == expected.strip()
+
+
+def test_there_are_goldens() -> None:
+    assert len(GOLDENS) >= 4
+
+
+DELAY = Column(pa.int64(), "dep_delay")
+AIR = Column(pa.float64(), "air_time")
+HAS_DELAY = Call(pa.bool_(), "is_not_null", (DELAY,))
+
+
+def test_never_null_is_claimed_only_where_it_is_plain() -> None:
+    assert never_null(DELAY, HAS_DELAY, SCHEMA)
+    assert never_null(Column(SCHEMA.field("ts").type, "ts"), None, SCHEMA)
+    assert never_null(Call(pa.int64(), "add", (DELAY, Literal(pa.int64(), 1))), HAS_DELAY, SCHEMA)
+    assert not never_null(DELAY, None, SCHEMA)
+    assert not never_null(AIR, HAS_DELAY, SCHEMA)
+    assert not never_null(DELAY, Call(pa.bool_(), "or", (HAS_DELAY, HAS_DELAY)), SCHEMA)
+    assert not never_null(DELAY, Call(pa.bool_(), "not", (HAS_DELAY,)), SCHEMA)
+
+
+def test_the_order_of_statements_does_not_change_what_is_shared() -> None:
+    one = "SELECT carrier, avg(dep_delay) AS a FROM flights GROUP BY carrier, window(ts, '1 hour')"
+    two = "SELECT carrier, sum(dep_delay) AS s FROM flights GROUP BY carrier, window(ts, '1 hour')"
+    queries = parse_queries(f"{one}; {two}", {"flights": FLIGHTS}, name="q")
+    forward = compile_workload(Workload(FLIGHTS, queries))
+    backward = compile_workload(Workload(FLIGHTS, queries[::-1]))
+    assert forward.edges == backward.edges
+    assert {frozenset(fold.partials) for fold in forward.folds} == {frozenset(fold.partials) for fold in backward.folds}
+    assert len(forward.assemblies) == len(backward.assemblies) == 1

@@ -1,0 +1,64 @@
+"""One readable line out of the texts that Spark really prints."""
+
+from __future__ import annotations
+
+from workbench.spark.failure import root_cause
+
+WORKER = """org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted
+Caused by: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times
+Driver stacktrace:
+\tat org.apache.spark.scheduler.DAGScheduler.runJob(DAGScheduler.scala:1549)
+Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/x/workbench/spark/replay.py", line 12, in read
+    raise error
+{raised}
+
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:600)
+"""
+
+
+def test_our_own_error_keeps_its_words() -> None:
+    text = WORKER.format(raised="workbench.errors.DataError: `total` overflows\nhint: use `try_sum`")
+    assert root_cause(text) == "`total` overflows\nhint: use `try_sum`"
+
+
+def test_another_error_of_a_worker_is_named() -> None:
+    assert root_cause(WORKER.format(raised="ZeroDivisionError: division by zero")) == "ZeroDivisionError: division by zero"
+    assert root_cause(WORKER.format(raised="KeyError")) == "KeyError"
+
+
+def test_the_last_of_several_tracebacks_counts() -> None:
+    raised = (
+        "KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\n"
+        "Traceback (most recent call last):\n  File \"/x.py\", line 3, in f\n    g()\n    ^^^\npkg.Wrong: b"
+    )
+    assert root_cause(WORKER.format(raised=raised)) == "Wrong: b"
+
+
+def test_a_crashed_worker_is_placed() -> None:
+    text = (
+        "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed): Fatal Python error: "
+        "Segmentation fault\n\nCurrent thread 0x00007 (most recent call first):\n"
+        '  File "/x/kernels/fold.py", line 7 in fold\n  File "/x/y.py", line 1 in main\n'
+    )
+    assert root_cause(text) == "a Python worker crashed: Segmentation fault in `fold` (/x/kernels/fold.py, line 7)"
+
+
+def test_without_python_the_innermost_java_cause_counts() -> None:
+    text = (
+        "org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED] ...\n\tat a.b.C(C.scala:1)\n"
+        "Caused by: org.apache.spark.SparkException: cannot commit\n\tat a.b.C(C.scala:1)\n"
+        "Caused by: java.io.IOException: No space left on device\n\tat a.b.C(C.scala:1)\n"
+    )
+    assert root_cause(text) == "IOException: No space left on device"
+
+
+def test_a_java_error_that_came_through_the_callback() -> None:
+    text = (
+        "StreamingQueryException: An exception was raised by the Python Proxy. Return Message: "
+        "Traceback (most recent call last):\n  File \"/x/runner.py\", line 1, in _apply\n    results.collect()\n"
+        "py4j.protocol.Py4JJavaError: An error occurred while calling o92.collectToPython.\n"
+        ": org.apache.spark.SparkException: cannot commit\n\tat a.b.C(C.scala:1)\n"
+        "Caused by: java.io.IOException: No space left on device\n\tat a.b.C(C.scala:1)\n"
+    )
+    assert root_cause(text) == "IOException: No space left on device"

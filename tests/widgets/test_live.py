@@ -1,0 +1,243 @@
+"""The widget and its pump against pages made of Python, which speak the protocol of ``live.js``."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ipywidgets
+import numpy as np
+import pytest
+
+from tests.widgets.conftest import BEGAN
+from workbench.results import QueryResults
+from workbench.time import HOUR
+from workbench.widgets import HOLD, DashboardView, LiveDashboard
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+class Wire(LiveDashboard):
+    """A dashboard whose messages end in a list instead of a comm."""
+
+    def __init__(self, view: DashboardView) -> None:
+        self.messages: list[tuple[dict[str, Any], list[bytes]]] = []
+        self.broken = False
+        super().__init__(view)
+
+    def send(self, content: Any, buffers: Any = None) -> None:
+        if self.broken:
+            raise OSError("no way out")
+        self.messages.append((content, list(buffers or [])))
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [content for content, _ in self.messages if content["type"] == kind]
+
+    def say(self, page: str, kind: str, **rest: Any) -> None:
+        self._received(self, {"type": kind, "page": page, **rest}, [])
+
+    def hello(self, page: str) -> dict[str, Any]:
+        before = len(self.of("snapshot"))
+        self.say(page, "hello")
+        wait_for(lambda: len(self.of("snapshot")) > before)
+        return self.of("snapshot")[-1]
+
+
+@pytest.fixture
+def live(results: QueryResults) -> Iterator[Wire]:
+    wire = Wire(DashboardView(results, "delays"))
+    yield wire
+    wire.close()
+
+
+def tick(live: Wire, fill: Callable[..., None], hour: float) -> None:
+    """New windows for the store, and time for the pump to send them."""
+    fill(live.view.results, (hour, hour + 0.1), open_from=hour)
+    time.sleep(0.3)
+
+
+def test_nobody_connected_nothing_is_sent(live: Wire, fill: Callable[..., None]) -> None:
+    tick(live, fill, 12)
+    assert live.messages == []
+    assert not live.view.drawn
+
+
+def test_hello_brings_the_whole_document_then_patches_follow(live: Wire, fill: Callable[..., None]) -> None:
+    snapshot = live.hello("p")
+    assert snapshot["pages"] == ["p"]
+    document = json.loads(snapshot["document"])
+    assert document["title"] == "delays"
+    assert "15 minutes / 1 minute" in snapshot["document"]
+    tick(live, fill, 12)
+    wait_for(lambda: live.of("patch"))
+    content, buffers = next(message for message in live.messages if message[0]["type"] == "patch")
+    assert content["sequence"] == snapshot["sequence"] + 1
+    assert len(content["buffers"]) == len(buffers) > 0
+    assert all(len(buffer) % 8 == 0 for buffer in buffers)
+    # A patch refers to models by id: the page has them all.
+    changed = {event["model"]["id"] for event in json.loads(content["patch"])["events"]}
+    assert all(f'"{model}"' in snapshot["document"] for model in changed)
+
+
+def test_without_acknowledgement_at_most_three_messages_are_on_their_way(
+    live: Wire, fill: Callable[..., None]
+) -> None:
+    live.hello("p")
+    for number in range(4):
+        tick(live, fill, 12 + number / 10)
+    assert len(live.of("patch")) <= 3
+    last = live.of("patch")[-1]["sequence"]
+    live.say("p", "ack", sequence=last)
+    tick(live, fill, 13)
+    wait_for(lambda: live.of("patch")[-1]["sequence"] > last)
+
+
+def test_a_page_that_lost_a_message_gets_a_new_snapshot(live: Wire, fill: Callable[..., None]) -> None:
+    live.hello("p")
+    tick(live, fill, 12)
+    wait_for(lambda: live.of("patch"))
+    again = live.hello("p")
+    assert again["sequence"] == live.of("patch")[-1]["sequence"]
+
+
+def test_a_sign_of_life_of_an_unknown_page_brings_a_snapshot(live: Wire) -> None:
+    live.say("stranger", "ack", sequence=17)
+    wait_for(lambda: live.of("snapshot"))
+    assert live.of("snapshot")[0]["pages"] == ["stranger"]
+
+
+def test_a_zoom_in_one_page_reaches_the_view_and_the_other_page(live: Wire) -> None:
+    snapshot = live.hello("a")
+    live.hello("b")
+    x = live.view._x
+    assert [x.id, "start"] in snapshot["inputs"]
+    for hour in range(5):  # a burst: only the newest counts
+        live.say("a", "set", id=x.id, attr="start", value=(BEGAN + hour * HOUR) / 1_000)
+        live.say("a", "set", id=x.id, attr="end", value=(BEGAN + (hour + 6) * HOUR) / 1_000)
+    wait_for(lambda: live.view.visible == (BEGAN + 4 * HOUR, BEGAN + 10 * HOUR))
+    wait_for(lambda: any(patch["except"] == "a" for patch in live.of("patch")))
+    assert live.view.mode == HOLD
+    own = [json.loads(patch["patch"]) for patch in live.of("patch") if patch["except"] == "a"]
+    assert {event["model"]["id"] for patch in own for event in patch["events"]} == {x.id}
+    mode = [patch for patch in live.of("patch") if patch["except"] == "" and live.view._mode.id in patch["patch"]]
+    assert mode, "both pages hear that the axis holds now"
+
+
+def test_only_the_inputs_can_be_set(live: Wire) -> None:
+    live.hello("a")
+    live.say("a", "set", id=live.view._strip.id, attr="text", value="<script>")
+    live.say("a", "set", id=live.view._x.id, attr="name", value="x")
+    live.hello("a")
+    assert "script" not in live.view._strip.text
+    assert live.view._x.name is None
+
+
+def test_bokehjs_comes_from_the_installed_package(live: Wire) -> None:
+    live.say("a", "script")
+    wait_for(lambda: live.of("script"))
+    content, buffers = live.messages[0]
+    assert content == {"type": "script", "page": "a"}
+    assert [b"Bokeh" in buffer for buffer in buffers] == [True, True]
+
+
+def test_after_goodbye_nothing_is_sent(live: Wire, fill: Callable[..., None]) -> None:
+    live.hello("a")
+    live.say("a", "bye")
+    wait_for(lambda: not len(live._pages))
+    count = len(live.messages)
+    tick(live, fill, 12)
+    assert len(live.messages) == count
+
+
+def test_a_fault_in_the_view_is_shown_and_survived(
+    live: Wire, fill: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live.hello("a")
+
+    def fail() -> None:
+        raise RuntimeError("boom")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(live.view, "refresh", fail)
+        live._wake.set()
+        wait_for(lambda: len(live.of("snapshot")) > 1)
+    assert "boom" in live.of("snapshot")[-1]["document"]
+    count = len(live.of("patch"))
+    wait_for(lambda: len(live.of("patch")) > count)
+    assert "boom" not in live.view._strip.text
+
+
+def test_a_call_runs_on_the_pump(live: Wire) -> None:
+    live.hello("a")
+    seen: list[threading.Thread] = []
+    live.call(lambda: seen.append(threading.current_thread()))
+    wait_for(lambda: seen)
+    assert seen == [live._pump]
+
+
+def test_a_hundred_updates_a_second_are_coalesced(live: Wire, fill: Callable[..., None]) -> None:
+    live.hello("a")
+    began = time.monotonic()
+    while time.monotonic() - began < 1.0:
+        live.view.results.apply([])
+        live.say("a", "ack", sequence=live._pages.sequence)
+        time.sleep(0.01)
+    assert len(live.of("patch")) <= 7
+
+
+def test_close_leaves_no_thread_and_no_comm(results: QueryResults) -> None:
+    before = set(threading.enumerate())
+    comms = set(ipywidgets.widget._instances) if hasattr(ipywidgets, "widget") else set()
+    wire = Wire(DashboardView(results, "delays"))
+    wire.hello("a")
+    wire.close()
+    wire.close()
+    assert set(threading.enumerate()) == before
+    assert wire.comm is None
+    assert wire.layout.comm is None
+    assert wire.of("closed")
+    assert set(ipywidgets.widget._instances) == comms if hasattr(ipywidgets, "widget") else True
+    assert results._listeners == []
+    assert "widget-view" not in json.dumps(wire._repr_mimebundle_())
+
+
+def test_showing_a_name_again_closes_the_one_before(results: QueryResults, capsys: pytest.CaptureFixture[str]) -> None:
+    first = LiveDashboard.show("q", DashboardView(results, "delays"))
+    second = LiveDashboard.show("q", DashboardView(results, "delays"))
+    assert not first._pump.is_alive()
+    assert second._pump.is_alive()
+    LiveDashboard.close_named("q")
+    LiveDashboard.close_named("q")
+    assert not second._pump.is_alive()
+    assert repr(second) == "<live dashboard `delays`, closed>"
+    capsys.readouterr()
+
+
+def test_the_mimebundle_holds_a_picture_and_the_widget(live: Wire) -> None:
+    bundle = live._repr_mimebundle_()
+    assert bundle["image/svg+xml"].startswith("<svg")
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == live.model_id
+    assert bundle["text/plain"] == "<live dashboard `delays`>"
+
+
+def test_numbers_in_patches_are_the_ones_of_the_store(live: Wire, fill: Callable[..., None]) -> None:
+    live.hello("a")
+    tick(live, fill, 12)
+    wait_for(lambda: live.of("patch"))
+    content, buffers = next(message for message in live.messages if message[0]["type"] == "patch")
+    data = dict(zip(content["buffers"], buffers, strict=True))
+    columns = {}
+    for event in json.loads(content["patch"])["events"]:
+        for name, column in event.get("new", event.get("data", {})).get("entries", []) if isinstance(event.get("new", event.get("data")), dict) else []:
+            if isinstance(column, dict) and column.get("dtype") == "float64":
+                columns[event["model"]["id"], name] = np.frombuffer(data[column["array"]["id"]])
+    final = live.view._panels[0].final
+    assert np.array_equal(columns[final.id, "y0"], final.data["y0"], equal_nan=True)
