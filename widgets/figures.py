@@ -35,7 +35,10 @@ _BOUNDS = """
 const text = (ms) => new Date(ms).toISOString().replace("T", " ").replace(/(:00)?\\.000Z$/, "")
 return text(value - size) + " \\u2013 " + text(value) + " UTC"
 """
-_NUMBER = "return Number.isInteger(value) && Math.abs(value) < 1e15 ? value.toLocaleString('en') : value.toPrecision(6)"
+_NUMBER = """
+const whole = Number.isInteger(value) && Math.abs(value) < 1e15
+return whole ? value.toLocaleString("en") : value.toPrecision(6)
+"""
 _TOOLTIP = """
 <div style="font:12px {font};color:{ink};line-height:1.5">
   <b>$name</b> &nbsp;{column}&nbsp; <b>$snap_y{{number}}</b><br>
@@ -75,9 +78,7 @@ class Panel:
             self.figure.xaxis.axis_label = "window end (UTC)"
         else:
             self.figure.xaxis.major_label_text_font_size = "0px"
-        self.figure.scatter(
-            "x", "y", source=self.dots, size=5, line_color=None, fill_color="colour", marker="circle"
-        )
+        self.figure.scatter("x", "y", source=self.dots, size=5, line_color=None, fill_color="colour", marker="circle")
 
     def show(self, points: Points, labels: Sequence[str]) -> None:
         """Draw ``points``, one line per label; sources whose data has not changed stay untouched."""
@@ -141,8 +142,10 @@ class KeyLegend:
     def show(self, labels: Sequence[str], width: int) -> None:
         """Entries for ``labels``, in as many columns as ``width`` pixels allow."""
         items = list(self.model.items)
-        for slot in range(len(items), len(labels)):
-            items.append(LegendItem(label=value(labels[slot]), renderers=self._linked(slot)))
+        items += [
+            LegendItem(label=value(labels[slot]), renderers=self._linked(slot))
+            for slot in range(len(items), len(labels))
+        ]
         if len(items) > len(self.model.items):
             self.model.items = items
         for slot, item in enumerate(items):

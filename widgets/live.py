@@ -41,7 +41,7 @@ _SCRIPTS = ("bokeh.min.js", "bokeh-widgets.min.js")
 _WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 
 
-class LiveDashboard(anywidget.AnyWidget):  # type: ignore[misc]
+class LiveDashboard(anywidget.AnyWidget):
     """The widget of one :class:`DashboardView`; displaying it anywhere in a notebook shows a live view.
 
     From its creation on, the dashboard owns the view: nobody else may call its methods, except through
@@ -102,9 +102,8 @@ class LiveDashboard(anywidget.AnyWidget):  # type: ignore[misc]
             self._pump.join(timeout=5)
         with contextlib.suppress(Exception):
             self.send({"type": "closed"})
-        still = {"image/svg+xml": self._picture(), "text/plain": repr(self)}
         for handle in self._handles:
-            handle.update(still, raw=True)
+            handle.update(self._bundle(), raw=True)
         for name in [name for name, open_ in self._open.items() if open_ is self]:
             del self._open[name]
         self.layout.close()
@@ -114,12 +113,15 @@ class LiveDashboard(anywidget.AnyWidget):  # type: ignore[misc]
         return f"<live dashboard `{self.view.title}`{', closed' if self._ended.is_set() else ''}>"
 
     def _ipython_display_(self, **_: Any) -> None:
-        data = self._repr_mimebundle_()
-        handle = display(data, raw=True, display_id=True)
+        handle = display(self._bundle(), raw=True, display_id=True)
         if handle is not None:
             self._handles.append(handle)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        return self._bundle(), {}
+
+    def _bundle(self) -> dict[str, Any]:
+        """The widget for pages that can ask the kernel, and a picture for those that cannot."""
         bundle: dict[str, Any] = {"text/plain": repr(self), "image/svg+xml": self._picture()}
         if not self._ended.is_set():
             bundle[_WIDGET_MIME] = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}

@@ -74,9 +74,7 @@ class Pages:
         if not self._pages:
             return False
         answering = [
-            page
-            for page in self._pages.values()
-            if page.waiting_since is None or now - page.waiting_since < PATIENCE
+            page for page in self._pages.values() if page.waiting_since is None or now - page.waiting_since < PATIENCE
         ]
         if answering:
             return all(self.sequence - page.seen < WINDOW for page in answering)

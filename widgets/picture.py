@@ -23,7 +23,7 @@ from workbench.widgets.points import Points, key_label, rank_keys, read_points
 
 Array = npt.NDArray[Any]
 
-_LEFT, _RIGHT, _GAP, _HEAD, _FOOT = 84, 18, 18, 34, 44
+_LEFT, _RIGHT, _GAP, _HEAD, _FOOT = 84, 18, 18, 34, 54
 _STEPS = (
     *(SECOND * n for n in (1, 2, 5, 10, 15, 30)),
     *(MINUTE * n for n in (1, 2, 5, 10, 15, 30)),
@@ -54,7 +54,7 @@ def picture(
     keys = rank_keys(results, top)
     parts = [_text(_LEFT, 22, title or results.schema.query, size=16, weight=600)]
     parts.append(_text(width - _RIGHT, 22, f"level: {shapes[chosen].label}", anchor="end", ink=theme.MUTED))
-    top_edge = _HEAD
+    top_edge: float = _HEAD
     if results.schema.keys and keys:
         entries, top_edge = _legend([key_label(key) for key in keys], top_edge, width)
         parts += entries
@@ -107,10 +107,9 @@ class _Box:
             extra = f' stroke-dasharray="{dash}" stroke-opacity="{theme.OPEN_ALPHA}"'
             parts.append(self._path(*points.provisional(), key, extra))
         for x, y, key in zip(*points.dots(), strict=True):
-            parts.append(
-                f'<circle cx="{self._x(x):.1f}" cy="{self._y(y):.1f}" r="2" fill="{theme.colour(key)}"/>'
-            )
-        parts.append(f'</g><path d="M{_LEFT} {self.top}V{bottom}H{_LEFT + self.width}" fill="none" stroke="{theme.RULE}"/>')
+            parts.append(f'<circle cx="{self._x(x):.1f}" cy="{self._y(y):.1f}" r="2" fill="{theme.colour(key)}"/>')
+        edge = f"M{_LEFT} {self.top}V{bottom}H{_LEFT + self.width}"
+        parts.append(f'</g><path d="{edge}" fill="none" stroke="{theme.RULE}"/>')
         return parts
 
     def _x(self, time: Any) -> Any:
@@ -169,7 +168,7 @@ class _Box:
             day = date
         if last:
             label = "window end (UTC)"
-            parts.append(_text(_LEFT + self.width, self.top + self.height + 40, label, anchor="end", size=12))
+            parts.append(_text(_LEFT + self.width, self.top + self.height + 48, label, anchor="end", size=12))
         return parts
 
 

@@ -143,7 +143,6 @@ def _reduce(whole: Points, columns: Array) -> Points:
     starts = np.flatnonzero(np.r_[True, columns[1:] != columns[:-1]])
     rows = np.where(none, np.repeat(starts, 4)[:, None], rows)
     x, y, status, alone = (
-        np.take_along_axis(matrix, rows, axis=0)
-        for matrix in (whole.x, whole.y, whole.status, whole.alone)
+        np.take_along_axis(matrix, rows, axis=0) for matrix in (whole.x, whole.y, whole.status, whole.alone)
     )
     return Points(x, np.where(none, np.nan, y), status, alone & ~none)

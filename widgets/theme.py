@@ -22,5 +22,6 @@ def colour(position: int) -> str:
     """The colour of the key at a position; colours come again after twenty."""
     return PALETTE[position % len(PALETTE)]
 
+
 #: Opacity of a key that was muted in the legend.
 MUTED_ALPHA = 0.08

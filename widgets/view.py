@@ -245,5 +245,6 @@ class DashboardView:
             toolbar_location="right",
             toolbar_options={"logo": None},
         )
-        header = Row(title, Spacer(sizing_mode="stretch_width"), self._select, self._mode, sizing_mode="stretch_width")
+        spacer = Spacer(sizing_mode="stretch_width")
+        header = Row(title, spacer, self._select, self._mode, sizing_mode="stretch_width")
         return Column(header, self._strip, grid, sizing_mode="stretch_width")

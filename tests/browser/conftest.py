@@ -32,7 +32,6 @@ class LabPage:
         self._url = url
         self._screenshots = screenshots
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda message: print("PAGE", message.type, message.text))
 
     def open(self) -> None:
         """Open the notebook, or open it again as after a reload; returns once its kernel is idle."""
@@ -98,7 +97,7 @@ class LabPage:
 
     def wheel(self, delta: float, index: int = 0) -> None:
         """Turn the mouse wheel over the middle of a figure; negative zooms in."""
-        self.figure(index).scroll_into_view_if_needed()
+        self.figure(index).evaluate("(element) => element.scrollIntoView({block: 'center'})")
         box = self.figure(index).bounding_box()
         self.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         self.page.mouse.wheel(0, delta)

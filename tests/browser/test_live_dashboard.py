@@ -60,14 +60,23 @@ writer.start()
 '''
 SHOW = 'live = LiveDashboard.show("delays", DashboardView(results, "Flight delays by carrier", lambda: state))'
 BUSY = "import time\nend = time.time() + 20\nwhile time.time() < end: sum(range(1000))\nprint('done')"
-STOP = "running = False\nwriter.join()\nlive.close()\nprint([t.name for t in threading.enumerate() if 'dash' in t.name])"
+STOP = (
+    "running = False\nwriter.join()\nlive.close()\nprint([t.name for t in threading.enumerate() if 'dash' in t.name])"
+)
 
 
 @pytest.fixture
 def notebook(tmp_path: Path) -> Path:
     """A notebook with the cells FILL, SHOW, BUSY, STOP and one that displays the widget again."""
     cells = [
-        {"cell_type": "code", "id": f"c{number}", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+        {
+            "cell_type": "code",
+            "id": f"c{number}",
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+            "source": source,
+        }
         for number, source in enumerate([FILL.strip(), SHOW, BUSY, STOP, "live"])
     ]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}

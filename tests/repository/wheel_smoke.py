@@ -24,7 +24,7 @@ def main() -> None:
     assert (home / "py.typed").is_file()
     workbench.source("rooms", ROWS, time="ts", replay="max")
     query = workbench.run(SQL, name="smoke")
-    query.wait(120)
+    assert query.wait(300), query.status()
     found = query.results(status="final").sort_values(["window_start", "room"])
     assert list(zip(found["room"], found["mean"], found["n"], strict=True)) == [("a", 21.0, 2), ("b", 19.0, 1)], found
     query.stop()

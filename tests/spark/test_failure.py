@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from workbench.spark.failure import root_cause
 
-WORKER = """org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted
+WORKER = """org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED] Query terminated: Job aborted
 Caused by: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times
 Driver stacktrace:
 \tat org.apache.spark.scheduler.DAGScheduler.runJob(DAGScheduler.scala:1549)
@@ -23,14 +23,14 @@ def test_our_own_error_keeps_its_words() -> None:
 
 
 def test_another_error_of_a_worker_is_named() -> None:
-    assert root_cause(WORKER.format(raised="ZeroDivisionError: division by zero")) == "ZeroDivisionError: division by zero"
-    assert root_cause(WORKER.format(raised="KeyError")) == "KeyError"
+    for raised in ("ZeroDivisionError: division by zero", "KeyError"):
+        assert root_cause(WORKER.format(raised=raised)) == raised
 
 
 def test_the_last_of_several_tracebacks_counts() -> None:
     raised = (
         "KeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\n"
-        "Traceback (most recent call last):\n  File \"/x.py\", line 3, in f\n    g()\n    ^^^\npkg.Wrong: b"
+        'Traceback (most recent call last):\n  File "/x.py", line 3, in f\n    g()\n    ^^^\npkg.Wrong: b'
     )
     assert root_cause(WORKER.format(raised=raised)) == "Wrong: b"
 
@@ -56,7 +56,7 @@ def test_without_python_the_innermost_java_cause_counts() -> None:
 def test_a_java_error_that_came_through_the_callback() -> None:
     text = (
         "StreamingQueryException: An exception was raised by the Python Proxy. Return Message: "
-        "Traceback (most recent call last):\n  File \"/x/runner.py\", line 1, in _apply\n    results.collect()\n"
+        'Traceback (most recent call last):\n  File "/x/runner.py", line 1, in _apply\n    results.collect()\n'
         "py4j.protocol.Py4JJavaError: An error occurred while calling o92.collectToPython.\n"
         ": org.apache.spark.SparkException: cannot commit\n\tat a.b.C(C.scala:1)\n"
         "Caused by: java.io.IOException: No space left on device\n\tat a.b.C(C.scala:1)\n"

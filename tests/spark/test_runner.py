@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest_spark import SCHEMA, SECOND, make_plan, wait_for
 
+from tests.spark.events import SCHEMA, SECOND, make_plan, wait_for
 from workbench.results import Status
 from workbench.runtime.wire import Report
 from workbench.spark.replay import ReplayOptions
@@ -41,7 +41,13 @@ class Collector:
         found: dict[tuple[str, int], tuple[int, int]] = {}
         for reports in self.batches:
             for _, batch in (result for report in reports for result in report.results):
-                rows = zip(batch.keys[0].to_pylist(), batch.starts, batch.status, *(v.to_pylist() for v in batch.values), strict=True)
+                rows = zip(
+                    batch.keys[0].to_pylist(),
+                    batch.starts,
+                    batch.status,
+                    *(v.to_pylist() for v in batch.values),
+                    strict=True,
+                )
                 for key, start, status, total, n in rows:
                     if status == Status.FINAL:
                         assert (key, start // SECOND) not in found
@@ -125,7 +131,10 @@ def test_stop_while_a_batch_runs_is_a_clean_stop(spark: Any, recording: Callable
 def test_stop_from_inside_the_callback(spark: Any, recording: Callable[..., str]) -> None:
     stopped: list[bool] = []
     runner = StreamRunner(
-        spark, make_plan(), ReplayOptions((recording(1_000),), max_rows=10), lambda reports: stopped.append(runner.stop())
+        spark,
+        make_plan(),
+        ReplayOptions((recording(1_000),), max_rows=10),
+        lambda reports: stopped.append(runner.stop()),
     )
     runner.start()
     assert runner.wait(LONG)

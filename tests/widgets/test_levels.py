@@ -16,7 +16,8 @@ widths = st.integers(0, 4_000)
 
 
 @pytest.mark.parametrize(
-    ("span", "level"), [(0, 0), (HOUR, 0), (25 * HOUR, 0), (26 * HOUR, 1), (10 * DAY, 1), (11 * DAY, 2), (999 * DAY, 2)]
+    ("span", "level"),
+    [(0, 0), (HOUR, 0), (25 * HOUR, 0), (26 * HOUR, 1), (10 * DAY, 1), (11 * DAY, 2), (999 * DAY, 2)],
 )
 def test_examples_on_a_thousand_pixels(span: int, level: int) -> None:
     assert choose_level(LEVELS, span, 1_000) == level

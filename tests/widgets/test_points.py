@@ -19,7 +19,7 @@ AA, B6 = ("AA",), ("B6",)
 def test_a_window_is_drawn_at_its_end(results: QueryResults) -> None:
     points = read_points(results, 0, BEGAN, BEGAN + 12 * HOUR, 1_000, [AA, B6])["mean"]
     starts = (points.x - LEVELS[0].size - BEGAN) / HOUR
-    assert np.array_equal(points.y, starts + [0, 100])
+    assert np.array_equal(points.y, starts + np.array([0, 100]))
     assert (np.diff(points.x[:, 0]) == MINUTE).all()
 
 
@@ -73,7 +73,7 @@ def test_at_most_four_points_per_pixel_and_key(
         assert np.bincount(columns[:, key] - columns.min()).max() <= 4
     # The reduced line has the whole's extremes, and every point is one of the store.
     assert points.y[:, 0].min() == 0
-    assert np.array_equal(points.y, (points.x - LEVELS[0].size - BEGAN) / HOUR + [0, 100])
+    assert np.array_equal(points.y, (points.x - LEVELS[0].size - BEGAN) / HOUR + np.array([0, 100]))
 
 
 def test_a_moving_range_picks_the_same_points(schema: Callable[..., Schema], fill: Callable[..., None]) -> None:
@@ -95,9 +95,7 @@ def test_an_empty_store_gives_no_points(schema: Callable[..., Schema]) -> None:
     assert rank_keys(results, 5) == []
 
 
-def test_keys_are_ranked_by_windows_then_by_count(
-    schema: Callable[..., Schema], fill: Callable[..., None]
-) -> None:
+def test_keys_are_ranked_by_windows_then_by_count(schema: Callable[..., Schema], fill: Callable[..., None]) -> None:
     results = QueryResults(schema())
     fill(results, (0, 48), ["few", "some", "many"])
     fill(results, (48, 96), ["few"])

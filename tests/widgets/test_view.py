@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from bokeh.document.events import DocumentPatchedEvent
 
 from tests.widgets.conftest import BEGAN, LEVELS
 from workbench.errors import QueryError
-from workbench.results import QueryResults, Schema
+from workbench.results import QueryResults, ResultBatch, Schema
 from workbench.time import DAY, HOUR, MINUTE, SECOND
 from workbench.widgets import ALL, FOLLOW, HOLD, DashboardView
 from workbench.widgets.strip import strip_html
@@ -123,9 +124,7 @@ def test_a_refresh_without_change_changes_nothing(results: QueryResults) -> None
     assert events == []
 
 
-def test_final_data_that_did_not_change_is_not_sent_again(
-    results: QueryResults, fill: Callable[..., None]
-) -> None:
+def test_final_data_that_did_not_change_is_not_sent_again(results: QueryResults, fill: Callable[..., None]) -> None:
     view = DashboardView(results)
     view.show(BEGAN, BEGAN + 13 * HOUR)
     document = view.document()
@@ -167,9 +166,6 @@ def test_a_query_without_keys_has_one_line_and_no_legend(
 
 
 def test_ten_thousand_keys_draw_the_top_only(schema: Callable[..., Schema]) -> None:
-    import pyarrow as pa
-
-    from workbench.results import ResultBatch
 
     results = QueryResults(schema())
     names = pa.array([f"k{number}" for number in range(10_000)])

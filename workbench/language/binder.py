@@ -37,7 +37,7 @@ _NO_WINDOW_HINT = "add `window(ts, '10 minutes')` or `zoom(ts, '15 minutes / 1 m
 
 @dataclass(frozen=True)
 class _Group:
-    """What GROUP BY says: keys with their nodes, and the one window form."""
+    """What GROUP BY says: the keys, and the windows of its one form."""
 
     keys: tuple[Expression, ...]
     windows: tuple[Window, ...]
@@ -68,11 +68,7 @@ class _StatementBinder:
         group = self._group()
         items = list(self._items(group))
         keys = self._name_keys(group.keys, items)
-        values = tuple(
-            Named(alias, bound)
-            for node, alias, bound in items
-            if not (bound in group.keys and Named(alias, bound) in keys)
-        )
+        values = tuple(Named(alias, bound) for _, alias, bound in items if Named(alias, bound) not in keys)
         self._check_names(keys, items)
         if not values:
             raise self._text.error(

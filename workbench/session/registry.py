@@ -9,18 +9,22 @@ from typing import Any
 
 from workbench.errors import QueryError, did_you_mean
 from workbench.language import parse_queries
-from workbench.logical import Query
+from workbench.logical import Query, Workload
 from workbench.plan import SharedPlan, compile_workload
-from workbench.logical import Workload
+from workbench.session.launch import Launch, on_spark
 from workbench.session.live import LiveQuery
 from workbench.session.sources import Data, Source, make_source
 from workbench.session.stream import SharedStream
 
 
 class Session:
-    """Sources by name, and the queries that run on them by name. Thread-safe."""
+    """Sources by name, and the queries that run on them by name. Thread-safe.
 
-    def __init__(self) -> None:
+    ``launch`` sets plans running; it is on Spark unless a test says otherwise.
+    """
+
+    def __init__(self, launch: Launch = on_spark) -> None:
+        self._launch = launch
         self._lock = threading.RLock()
         self._streams: dict[str, SharedStream] = {}
         self._live: dict[str, LiveQuery] = {}
@@ -38,7 +42,7 @@ class Session:
             older = self._streams.pop(name, None)
             if older is not None:
                 older.stop()
-            self._streams[name] = SharedStream(made)
+            self._streams[name] = SharedStream(made, self._launch)
         return made
 
     def parse(self, sql: str, *, name: str, source: str | None = None) -> tuple[Query, ...]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -173,15 +176,13 @@ def _stamps(schema: pa.Schema) -> str:
 def _spill(name: str, data: pa.Table | pd.DataFrame) -> Path:
     """A table in memory as a Parquet file that lives as long as this process."""
     table = pa.Table.from_pandas(data, preserve_index=False) if isinstance(data, pd.DataFrame) else data
-    path = Path(_spill_folder().name) / f"{name}-{os.urandom(4).hex()}.parquet"
+    path = _spill_folder() / f"{name}-{os.urandom(4).hex()}.parquet"
     pq.write_table(table, path, row_group_size=1 << 15)
     return path
 
 
-_folders: list[tempfile.TemporaryDirectory[str]] = []
-
-
-def _spill_folder() -> tempfile.TemporaryDirectory[str]:
-    if not _folders:
-        _folders.append(tempfile.TemporaryDirectory(prefix="winquery-tables-"))
-    return _folders[0]
+@cache
+def _spill_folder() -> Path:
+    folder = tempfile.mkdtemp(prefix="winquery-tables-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

@@ -13,10 +13,11 @@ from workbench.plan import SharedPlan, compile_workload
 from workbench.results import QueryResults, ResultBatch
 from workbench.runtime.lowering import result_schema
 from workbench.runtime.wire import Report
+from workbench.session.launch import Deliver, Launch, Runner
 from workbench.session.sources import Source
 
 if TYPE_CHECKING:
-    from workbench.spark.runner import Progress, StreamRunner
+    from workbench.spark.runner import Progress
 
 
 class SharedStream:
@@ -27,40 +28,44 @@ class SharedStream:
     themselves. Every method may be called from any thread.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, launch: Launch) -> None:
         self.source = source
+        self._launch = launch
         self._lock = threading.RLock()
         self._queries: dict[str, Query] = {}
         self._results: dict[str, QueryResults] = {}
         self._plans: dict[str, SharedPlan] = {}
         self._last: dict[str, Progress] = {}
-        self._runner: StreamRunner | None = None
+        self._runner: Runner | None = None
 
     @property
     def queries(self) -> tuple[Query, ...]:
         """The queries that run now."""
-        with self._lock:
-            return tuple(self._queries.values())
+        return tuple(self._queries.values())
 
     def add(self, queries: tuple[Query, ...]) -> list[QueryResults]:
-        """Start queries, all of them or, on an error, none; one with a name in use replaces the older."""
+        """Start queries, all of them or none: on an error what ran before goes on untouched.
+
+        A query with a name in use replaces the older one.
+        """
         with self._lock:
             workload = self._queries | {query.name: query for query in queries}
             plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
-            fresh = {query.name for query in queries}
-            before, self._results = self._results, self._results | {
+            fresh = {
                 entry.query.name: QueryResults(result_schema(entry))
                 for entry in plan.queries
-                if entry.query.name in fresh
+                if entry.query in queries
             }
-            try:
-                self._run(plan)
-            except BaseException:
-                self._results = before
-                raise
-            self._queries = workload
+            results = self._results | fresh
+            older = self._runner
+            clock = None if older is None else older.progress().clock
+            runner = self._launch(plan, self.source, clock, _deliver_to(results))
+            runner.start()
+            self._runner, self._queries, self._results = runner, workload, results
             self._plans |= dict.fromkeys(workload, plan)
-            return [self._results[query.name] for query in queries]
+            if older is not None:
+                older.stop()
+            return [results[query.name] for query in queries]
 
     def remove(self, name: str) -> None:
         """Take a query out. The plan goes on as it is for the others and is trimmed at the next change."""
@@ -68,13 +73,13 @@ class SharedStream:
             if name not in self._queries:
                 return
             last = self.progress(name)
-            del self._queries[name]
-            if not self._queries and self._runner is not None:
+            self._results.pop(name)
+            if len(self._queries) == 1 and self._runner is not None:
                 self._runner.stop()
                 last = self._runner.progress()
                 self._runner = None
             self._last[name] = last if last.state in ("finished", "failed") else replace(last, state="stopped")
-            self._results = {key: kept for key, kept in self._results.items() if key != name}
+            self._queries = {key: query for key, query in self._queries.items() if key != name}
 
     def stop(self) -> None:
         """Take out all queries."""
@@ -86,11 +91,9 @@ class SharedStream:
         return self._plans[name]
 
     def progress(self, name: str) -> Progress:
-        """How the plan of a query is doing, or how it ended."""
-        with self._lock:
-            if name in self._queries and self._runner is not None:
-                return self._runner.progress()
-            return self._last[name]
+        """How the plan of a query is doing, or how it ended. Takes no lock: plots ask several times a second."""
+        runner = self._runner
+        return runner.progress() if runner is not None and name in self._queries else self._last[name]
 
     def wait(self, timeout: float | None) -> bool:
         """Wait for the end of the stream; raises EngineError when it failed."""
@@ -103,37 +106,18 @@ class SharedStream:
             raise EngineError(progress.error or "the query failed", hint="`.status()` says more")
         return ended
 
-    def _run(self, plan: SharedPlan) -> None:
-        from workbench.spark.replay import ReplayOptions
-        from workbench.spark.runner import StreamRunner
-        from workbench.spark.session import get_session
 
-        session = get_session()
-        clock = None
-        if self._runner is not None:
-            clock = self._runner.progress().clock
-            self._runner.stop()
-            self._runner = None
-        options = ReplayOptions(
-            paths=tuple(map(str, self.source.paths)),
-            arrival=self.source.arrival,
-            speed=self.source.speed,
-            max_rows=self.source.max_rows,
-            resume_clock=clock,
-        )
-        self._runner = StreamRunner(session, plan, options, self._deliver)
-        self._runner.start()
+def _deliver_to(results: dict[str, QueryResults]) -> Deliver:
+    """Hands the results of a micro-batch to the stores that ``results`` still holds, on Spark's callback thread."""
 
-    def _deliver(self, reports: list[Report]) -> None:
-        """Results of a micro-batch to the queries that still run.
-
-        Called on Spark's callback thread, so it takes no lock: ``_results`` is replaced as a whole, never changed.
-        """
-        results = self._results
+    def deliver(reports: list[Report]) -> None:
         by_query: dict[str, list[ResultBatch]] = defaultdict(list)
         for report in reports:
             for name, batch in report.results:
                 by_query[name].append(batch)
         for name, batches in by_query.items():
-            if name in results:
-                results[name].apply(batches)
+            store = results.get(name)
+            if store is not None:
+                store.apply(batches)
+
+    return deliver

@@ -1,4 +1,4 @@
-"""Spark's Python worker daemon with our imports done: workers are forks of it, so none of them pays for these again."""
+"""Spark's daemon of Python workers with our imports done: workers are forks of it, so none pays for them again."""
 
 from pyspark.daemon import manager
 

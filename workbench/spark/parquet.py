@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ class Recording:
             edge = min(self._starts, key=lambda begin: abs(begin - ideal))
             cuts.append(edge if abs(edge - ideal) <= size / 4 else ideal)
         cuts.append(end)
-        return [self._pieces(first, last) for first, last in zip(cuts, cuts[1:], strict=False)]
+        return [self._pieces(first, last) for first, last in pairwise(cuts)]
 
     def _pieces(self, start: int, end: int) -> list[Piece]:
         pieces = []

@@ -34,7 +34,8 @@ _KEPT = 16
 class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     """Runs the shared plan of one query for whatever buckets Spark hands over.
 
-    ``plan`` is a pickled SharedPlan; ``run`` tells the operators of one query run from those of others in the worker's memory.
+    ``plan`` is a pickled SharedPlan; ``run`` tells the operators of one query run from those of others in the
+    worker's memory.
     """
 
     def __init__(self, plan: bytes, run: str) -> None:

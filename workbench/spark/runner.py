@@ -148,7 +148,7 @@ class StreamRunner:
         """Spark's callback with the result blobs of one micro-batch."""
         self._callback = threading.get_ident()
         try:
-            reports = [decode_report(bytes(row.payload)) for row in results.collect()]
+            reports = [decode_report(payload) for payload in results.toArrow().column("payload").to_pylist()]
             self._on_reports(reports)
             self._count(reports)
         except Exception:

@@ -120,7 +120,7 @@ def _start(master: str, ui: bool) -> SparkContext:
     with _own_python(), _own_interrupt():
         if SparkContext._gateway is None:
             ensure_java()
-            _log = tempfile.TemporaryFile()
+            _log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the JVM
             try:
                 gateway = launch_gateway(conf, {"stdout": _log, "stderr": _log})
             except PySparkRuntimeError as error:
@@ -187,7 +187,7 @@ def _own_python() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _own_interrupt() -> Iterator[None]:
-    """Keep the handler of Ctrl-C: PySpark's own one cancels all jobs, so interrupting any cell would end live queries."""
+    """Keep the handler of Ctrl-C: PySpark's own cancels all jobs, so interrupting any cell would end live queries."""
     handler: Any = signal.getsignal(signal.SIGINT)
     try:
         yield

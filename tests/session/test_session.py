@@ -1,0 +1,164 @@
+"""Sources, names and the life of queries, on the in-process runner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from inprocess import InProcessRunner
+
+from workbench.errors import QueryError, SourceError
+from workbench.session import Session
+from workbench.session.sources import make_source, parse_replay
+
+TABLE = pa.table(
+    {
+        "ts": pa.array([0, 1_000_000, 2_500_000, 2_600_000], pa.timestamp("us", "UTC")),
+        "k": ["a", "b", "a", None],
+        "v": [1.0, 2.0, None, 4.0],
+    }
+)
+SQL = "SELECT k, sum(v) AS total FROM events GROUP BY k, window(ts, '2 seconds')"
+
+
+@pytest.fixture
+def session() -> Session:
+    InProcessRunner.started.clear()
+    InProcessRunner.stopped.clear()
+    made = Session(launch=InProcessRunner)
+    made.source("events", TABLE, time="ts")
+    return made
+
+
+def test_a_query_runs_and_its_handle_tells_all(session: Session) -> None:
+    (handle,) = session.start(session.parse(SQL, name="totals"))
+    assert handle.wait(1)
+    frame = handle.results(format="arrow")
+    assert frame.select(["k", "total", "status"]).to_pylist() == [
+        {"k": "a", "total": 1.0, "status": "final"},
+        {"k": "b", "total": 2.0, "status": "final"},
+        {"k": "a", "total": None, "status": "final"},
+        {"k": None, "total": 4.0, "status": "final"},
+    ]
+    assert handle.results("2 seconds", status="provisional").empty
+    assert len(handle.results()) == 4
+    assert "sum_float(v)" in handle.explain()
+    status = handle.status()
+    assert (status.state, status.rows, status.late) == ("finished", 4, 0)
+    assert "4 final" in str(status)
+    with pytest.raises(QueryError, match="formats are"):
+        handle.results(format="xml")
+    with pytest.raises(QueryError, match="did you mean `final`"):
+        handle.results(status="finall")
+
+
+def test_statements_of_several_cells_become_one_plan(session: Session) -> None:
+    session.start(session.parse(SQL, name="one"))
+    session.start(session.parse("SELECT count(*) AS n FROM events GROUP BY window(ts, '1 second')", name="two"))
+    runner = InProcessRunner.started[-1]
+    assert [entry.query.name for entry in runner.plan.queries] == ["one", "two"]
+    assert len(InProcessRunner.stopped) == 1
+    assert {handle.name for handle in session.queries()} == {"one", "two"}
+
+
+def test_running_again_replaces(session: Session) -> None:
+    """Case R5: the same cell twice leaves one query, the new one."""
+    (first,) = session.start(session.parse(SQL, name="q"))
+    (second,) = session.start(session.parse(SQL.replace("total", "other"), name="q"))
+    assert [handle is second for handle in session.queries()] == [True]
+    assert "total" in first.results().columns
+    assert "other" in second.results().columns
+    assert InProcessRunner.stopped == InProcessRunner.started[:1]
+
+
+def test_a_failed_start_leaves_what_ran(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    (kept,) = session.start(session.parse(SQL, name="kept"))
+
+    def fail(self: Any) -> None:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(InProcessRunner, "start", fail)
+    with pytest.raises(RuntimeError):
+        session.start(session.parse(SQL, name="new"))
+    assert session.queries() == [kept]
+    assert not InProcessRunner.stopped
+    assert kept.status().state == "finished"
+
+
+def test_stop_leaves_results_and_ends_the_stream_with_the_last(session: Session) -> None:
+    (one,) = session.start(session.parse(SQL, name="one"))
+    (two,) = session.start(session.parse(SQL, name="two"))
+    stops = len(InProcessRunner.stopped)
+    one.stop()
+    one.stop()
+    assert len(InProcessRunner.stopped) == stops
+    two.stop()
+    assert len(InProcessRunner.stopped) == stops + 1
+    assert session.queries() == []
+    assert len(one.results()) == 4
+    assert one.status().state == "finished"
+
+
+def test_a_source_defined_again_ends_the_older_ones_queries(session: Session) -> None:
+    session.start(session.parse(SQL, name="q"))
+    session.source("events", TABLE, time="ts")
+    assert session.queries() == []
+
+
+def test_unknown_source_and_level(session: Session) -> None:
+    with pytest.raises(QueryError, match="did you mean `events`"):
+        session.parse(SQL, name="q", source="event")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "needs its event time"),
+        ({"time": "t"}, "no column `t` for `time`"),
+        ({"time": "v"}, "column `v` of type `double` is not a timestamp"),
+        ({"time": "ts", "arrival": "k"}, "column `k` of type `string` is not a timestamp"),
+        ({"time": "ts", "delay": "-1 s"}, "must not be negative"),
+        ({"time": "ts", "replay": "fast"}, "cannot read the replay speed `fast`"),
+        ({"time": "ts", "max_rows": 0}, "`max_rows` must be at least 1"),
+    ],
+)
+def test_a_source_that_does_not_fit_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SourceError, match=message):
+        make_source("events", TABLE, **options)
+
+
+def test_files_that_are_not_there_or_not_parquet(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="no file"):
+        make_source("s", tmp_path / "nothing.parquet", time="ts")
+    with pytest.raises(SourceError, match="holds no Parquet file"):
+        make_source("s", tmp_path, time="ts")
+    (tmp_path / "bad.parquet").write_text("no")
+    with pytest.raises(SourceError, match="cannot read"):
+        make_source("s", tmp_path / "bad.parquet", time="ts")
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    pq.write_table(TABLE.select(["ts", "k"]), tmp_path / "b.parquet")
+    with pytest.raises(SourceError, match="has other columns than"):
+        make_source("s", [tmp_path / "a.parquet", tmp_path / "b.parquet"], time="ts")
+
+
+def test_a_name_that_sql_could_not_use_is_refused() -> None:
+    with pytest.raises(SourceError, match="cannot name a source"):
+        make_source("my flights", TABLE, time="ts")
+
+
+def test_a_pandas_frame_is_a_source() -> None:
+    frame = pd.DataFrame({"ts": pd.to_datetime(["2020-01-01"], utc=True), "v": [1]})
+    source = make_source("s", frame, time="ts")
+    assert source.stream.schema.field("ts").type == pa.timestamp("us", "UTC")
+    assert "1 rows" in repr(source)
+
+
+@pytest.mark.parametrize(
+    ("text", "speed"), [("max", None), ("1 day/s", 86_400e6), ("60x", 60e6), ("2 hours / minute", 120e6), (1, 1e6)]
+)
+def test_replay_speeds(text: str | float, speed: float | None) -> None:
+    assert parse_replay(text) == speed

@@ -1,0 +1,146 @@
+"""Whose Spark it is: the user's stays as it is, ours is well-behaved, and nothing outlives the kernel.
+
+Each test is a process of its own, since a process has one Spark at most.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.spark.events import wait_for
+
+pytestmark = pytest.mark.spark
+
+
+def run(code: str) -> str:
+    """What a fresh Python prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=400, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_users_session_is_reused_and_left_alone() -> None:
+    printed = run("""
+        from pyspark.sql import SparkSession
+        mine = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+                .config("spark.sql.shuffle.partitions", "7").getOrCreate())
+        mine.range(3).createOrReplaceTempView("mine")
+        before = dict(mine.conf.getAll)
+        from workbench.spark.session import get_session
+        ours = get_session()
+        assert ours.sparkContext is mine.sparkContext
+        assert ours is not mine and get_session() is ours
+        assert ours.conf.get("spark.sql.shuffle.partitions") == "1"
+        assert dict(mine.conf.getAll) == before
+        assert SparkSession.builder.getOrCreate().conf.get("spark.sql.shuffle.partitions") == "7"
+        assert mine.table("mine").count() == 3
+        mine.stop()
+        again = get_session(master="local[1]")
+        print(again is not ours, again.range(5).count())
+    """)
+    assert printed.split() == ["True", "5"]
+
+
+def test_a_session_of_ours_keeps_quiet_and_to_itself() -> None:
+    printed = run("""
+        import os, signal, sys
+        before = signal.getsignal(signal.SIGINT)
+        from workbench.spark.session import get_session
+        session = get_session(master="local[2]")
+        context = session.sparkContext
+        assert context.uiWebUrl is None
+        assert context.getConf().get("spark.driver.bindAddress") == "127.0.0.1"
+        assert session.conf.get("spark.sql.session.timeZone") == "UTC"
+        assert signal.getsignal(signal.SIGINT) is before, "an interrupted cell would cancel all jobs"
+        assert "PYSPARK_PYTHON" not in os.environ
+        worker = context.parallelize([0]).map(lambda _: __import__("sys").executable).first()
+        assert worker == sys.executable, worker
+    """)
+    assert printed == ""
+
+
+def test_a_dead_jvm_is_replaced() -> None:
+    printed = run("""
+        from pyspark import SparkContext
+        from workbench.spark.session import get_session
+        session = get_session(master="local[1]")
+        jvm = SparkContext._gateway.proc
+        jvm.kill(); jvm.wait()
+        print(get_session(master="local[1]").range(5).count())
+    """)
+    assert printed.split() == ["5"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_outlives_the_kernel(recording: Callable[..., str], tmp_path: Path, how: signal.Signals) -> None:
+    """A notebook kernel that is killed or restarted while a query runs takes Java and all workers with it."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    code = f"""
+        from workbench.spark.session import get_session
+        from workbench.spark.runner import StreamRunner
+        from workbench.spark.replay import ReplayOptions
+        from tests.spark.events import make_plan
+        import time
+        session = get_session(master="local[2]")
+        StreamRunner(session, make_plan(), ReplayOptions(({recording()!r},), speed=1e6),
+                     lambda reports: print("batch", flush=True)).start()
+        time.sleep(1000)
+    """
+    kernel = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TMPDIR": str(scratch)},
+    )
+    try:
+        assert kernel.stdout is not None
+        assert kernel.stdout.readline() == "batch\n"
+        family = psutil.Process(kernel.pid).children(recursive=True)
+        assert any("java" in process.name() for process in family)
+        assert any("python" in process.name() for process in family)
+        os.kill(kernel.pid, how)
+        kernel.wait(10)
+        wait_for(lambda: not any(alive(process) for process in family), 30, "the end of all its processes")
+        assert not list(scratch.rglob("checkpoint")), "the JVM removes its folders"
+    finally:
+        kernel.kill()
+        kernel.communicate()
+
+
+def test_ctrl_c_leaves_a_running_stream_alone(recording: Callable[..., str]) -> None:
+    printed = run(f"""
+        from workbench.spark.session import get_session
+        from workbench.spark.runner import StreamRunner
+        from workbench.spark.replay import ReplayOptions
+        from tests.spark.events import make_plan
+        import os, signal, time
+        os.setpgrp()  # the signal reaches Java too, as in a terminal, but not the test runner
+        session = get_session(master="local[2]")
+        runner = StreamRunner(session, make_plan(), ReplayOptions(({recording(300)!r},), speed=50e6), lambda r: None)
+        runner.start()
+        while runner.progress().batches < 2: time.sleep(0.1)
+        try:
+            os.killpg(os.getpgrp(), signal.SIGINT); time.sleep(5)
+        except KeyboardInterrupt:
+            pass
+        assert runner.wait(300)
+        print(runner.progress().state, runner.progress().error)
+    """)
+    assert printed.split() == ["finished", "None"]
+
+
+def alive(process: psutil.Process) -> bool:
+    """Running, and not merely waiting for its parent to read its exit code."""
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

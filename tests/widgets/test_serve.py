@@ -1,0 +1,55 @@
+"""Dashboards for scripts: a real server on the loopback, a real session, and files."""
+
+from __future__ import annotations
+
+import re
+import threading
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from workbench.errors import EngineError
+from workbench.results import QueryResults
+from workbench.widgets import DashboardView, save, serve
+
+
+def test_every_session_gets_a_view_and_stop_ends_everything(results: QueryResults) -> None:
+    before = set(threading.enumerate())
+    views: list[DashboardView] = []
+
+    def make() -> DashboardView:
+        views.append(DashboardView(results, "delays"))
+        return views[-1]
+
+    handle = serve(make)
+    try:
+        assert handle.url.startswith("http://127.0.0.1:")
+        for number in (1, 2):
+            with urllib.request.urlopen(handle.url, timeout=30) as page:
+                assert "delays" in page.read().decode()
+            assert len(views) == number
+        assert all(view.drawn for view in views)
+    finally:
+        handle.stop()
+        handle.stop()
+    assert set(threading.enumerate()) == before
+
+
+def test_a_port_in_use_is_an_error_with_a_hint(results: QueryResults) -> None:
+    handle = serve(lambda: DashboardView(results))
+    try:
+        port = int(handle.url.rstrip("/").rpartition(":")[2])
+        with pytest.raises(EngineError, match=f"cannot serve the dashboard on `127.0.0.1:{port}`"):
+            serve(lambda: DashboardView(results), port=port)
+    finally:
+        handle.stop()
+
+
+def test_save_html_and_svg(results: QueryResults, tmp_path: Path) -> None:
+    html = save(DashboardView(results, "delays"), tmp_path / "x.html").read_text(encoding="utf-8")
+    assert "delays" in html
+    assert not re.search(r"<(script|link)[^>]+(src|href)=", html)
+    assert save(DashboardView(results), tmp_path / "x.svg").read_text(encoding="utf-8").startswith("<svg")
+    with pytest.raises(ValueError, match=r"\.html"):
+        save(DashboardView(results), tmp_path / "x.pdf")

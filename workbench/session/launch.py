@@ -1,0 +1,48 @@
+"""How a shared plan is set running: the one place where a session meets Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from workbench.plan import SharedPlan
+from workbench.runtime.wire import Report
+from workbench.session.sources import Source
+
+if TYPE_CHECKING:
+    from workbench.spark.runner import Progress
+
+Deliver = Callable[[list[Report]], None]
+
+
+class Runner(Protocol):
+    """A running plan. ``stop`` leaves nothing behind; the progress stays readable after the end."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> object: ...
+
+    def wait(self, timeout: float | None) -> bool: ...
+
+    def progress(self) -> Progress: ...
+
+
+#: Makes a runner of a plan over a source, not started. It delivers the reports of every micro-batch; rows that
+#: arrived before the given clock come at once.
+Launch = Callable[[SharedPlan, Source, int | None, Deliver], Runner]
+
+
+def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliver) -> Runner:
+    """A runner on the running Spark session, or a new local one. PySpark is imported no earlier than here."""
+    from workbench.spark.replay import ReplayOptions
+    from workbench.spark.runner import StreamRunner
+    from workbench.spark.session import get_session
+
+    options = ReplayOptions(
+        paths=tuple(map(str, source.paths)),
+        arrival=source.arrival,
+        speed=source.speed,
+        max_rows=source.max_rows,
+        resume_clock=clock,
+    )
+    return StreamRunner(get_session(), plan, options, deliver)
