@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import pyarrow.parquet as pq
 
@@ -16,8 +17,8 @@ from workbench.spark.runner import Progress
 class InProcessRunner:
     """Reads the whole source in two micro-batches. ``started`` and ``stopped`` collect all runners of a test."""
 
-    started: list[InProcessRunner] = []
-    stopped: list[InProcessRunner] = []
+    started: ClassVar[list[InProcessRunner]] = []
+    stopped: ClassVar[list[InProcessRunner]] = []
 
     def __init__(self, plan: SharedPlan, source: Source, clock: int | None, deliver: Deliver) -> None:
         self.plan, self.source, self.clock, self.deliver = plan, source, clock, deliver

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ SCHEMA = pa.schema(
         ("b", pa.bool_()),
     ]
 )
-K, I, X, B = (Column(SCHEMA.field(name).type, name) for name in ("k", "i", "x", "b"))
+K, N, X, B = (Column(SCHEMA.field(name).type, name) for name in ("k", "i", "x", "b"))
 
 #: Values at the edges of a type beside ordinary ones. Floats are small multiples of 1/8, so sums are exact.
 INTEGERS = st.one_of(st.none(), st.integers(-100, 100), st.sampled_from([2**62, -(2**62), 2**63 - 1, -(2**63)]))
@@ -45,8 +46,8 @@ def calls() -> st.SearchStrategy[AggregateCall]:
     options = [AggregateCall(pa.int64(), "count", ())]
     for name in sorted({aggregate.name for aggregate in AGGREGATES.values()}):
         aggregate = AGGREGATES[name]
-        for column in (I, X, B, Column(SCHEMA.field("ts").type, "ts")):
-            if (name in ("sum", "range") and column is I) or (name == "count_if") != (column is B):
+        for column in (N, X, B, Column(SCHEMA.field("ts").type, "ts")):
+            if (name in ("sum", "range") and column is N) or (name == "count_if") != (column is B):
                 continue
             try:
                 options.append(AggregateCall(aggregate.result_type((column.type,)), name, (column,)))
@@ -60,7 +61,7 @@ def conditions() -> st.SearchStrategy[Expression | None]:
     return st.sampled_from(
         [
             None,
-            Call(pa.bool_(), "is_not_null", (I,)),
+            Call(pa.bool_(), "is_not_null", (N,)),
             Call(pa.bool_(), "greater", (X, Literal(pa.float64(), 0.0))),
             B,
         ]
@@ -99,4 +100,4 @@ def streams(draw: st.DrawFn, most: int = 40) -> list[pa.Table]:
     table = pa.Table.from_pylist(rows, SCHEMA)
     cuts = sorted(draw(st.lists(st.integers(0, len(rows)), max_size=5)))
     bounds = [0, *cuts, len(rows)]
-    return [table.slice(a, b - a) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [table.slice(a, b - a) for a, b in pairwise(bounds)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -62,6 +63,10 @@ class ServerHandle:
 
     async def _serve(self) -> None:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        # Tornado leaves its socket open when it cannot bind, so we try first and close ours.
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((self._address, self._port))
         application = Application(FunctionHandler(self._open))
         server = Server({"/": application}, address=self._address, port=self._port)
         self._port = server.port

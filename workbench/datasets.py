@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from workbench.cache import cache_root
 from workbench.errors import SourceError
 
 #: Grows whenever the columns, their meaning or the order of rows change; part of the file name.
@@ -129,7 +130,7 @@ def _flights_archive() -> Path:
 
 def _cache_folder(cache: Path | None) -> Path:
     """The folder of the converted files, made if it is missing; the default one is private to the user."""
-    folder = cache or _default_cache()
+    folder = cache or cache_root()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if cache is None and stat.S_IMODE(folder.stat().st_mode) != 0o700:
@@ -140,11 +141,6 @@ def _cache_folder(cache: Path | None) -> Path:
             hint="set XDG_CACHE_HOME to a folder of your own, or pass one as `cache`",
         ) from error
     return folder
-
-
-def _default_cache() -> Path:
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else Path.home() / ".cache") / "winquery"
 
 
 def _is_sound(path: Path) -> bool:

@@ -235,7 +235,9 @@ class QueryResults:
         rows, columns = np.nonzero(codes if status is None else codes == status)
         starts = grid.base + rows * shape.slide
         stamp = pa.timestamp("us", tz="UTC")
-        fields: list[tuple[str, pa.Array]] = [("level", pa.array([shape.label]).take(pa.array(np.zeros(len(rows), np.int64))))]
+        fields: list[tuple[str, pa.Array]] = [
+            ("level", pa.array([shape.label]).take(pa.array(np.zeros(len(rows), np.int64))))
+        ]
         for position, (name, kind) in enumerate(self.schema.keys):
             distinct = pa.array([key[position] for key in grid.keys], kind)
             fields.append((name, distinct.take(pa.array(columns))))

@@ -80,9 +80,7 @@ def _micros(number: str, unit: str, text: str) -> int:
     singular = unit[:-1] if unit.endswith("s") and len(unit) > 2 else unit
     name = _ALIASES.get(unit) or _ALIASES.get(singular) or singular
     if name in _CALENDAR:
-        raise QueryError(
-            f"`{text}` has no fixed length, so it cannot be a duration", hint="use days or weeks"
-        )
+        raise QueryError(f"`{text}` has no fixed length, so it cannot be a duration", hint="use days or weeks")
     if name not in _UNITS:
         known = ", ".join(_UNITS)
         raise QueryError(f"unknown unit `{unit}` in the duration `{text}`", hint=f"units are {known}")

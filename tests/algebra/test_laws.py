@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from workbench.algebra import PARTIALS
 
 INT = st.one_of(st.integers(-5, 5), st.sampled_from([-(2**63), 2**63 - 1, 2**62]))
-FLOAT = st.one_of(
-    st.integers(-80, 80).map(lambda n: n / 8), st.sampled_from([np.nan, np.inf, -np.inf, -0.0, -1e300])
-)
+FLOAT = st.one_of(st.integers(-80, 80).map(lambda n: n / 8), st.sampled_from([np.nan, np.inf, -np.inf, -0.0, -1e300]))
 
 
 def lifted(name: str, value: Any) -> tuple[Any, ...]:
     kind = PARTIALS[name]
     column = np.array([value], kind.input or "int64")
     with np.errstate(all="ignore"):
-        return tuple(np.asarray(field, spec.dtype) for field, spec in zip(kind.lift(column), kind.fields, strict=True))
+        return tuple(
+            np.asarray(field, spec.dtype) for field, spec in zip(kind.lift(column), kind.fields, strict=True)
+        )
 
 
 def combined(name: str, left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:

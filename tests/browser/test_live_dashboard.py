@@ -38,9 +38,10 @@ def put(first, last):
             hours = starts / HOUR
             mean = 14 + 9 * np.sin(hours / 3.1 + number) + 3 * np.sin(hours * 2.3 + 5 * number)
             count = np.round(40 + 25 * np.sin(hours / 4 + number) ** 2).astype(np.int64)
-            status = np.where(starts + level.size > last, 1, 2).astype(np.int8)
+            status = np.where(starts + level.size > last, 1, 2)
             batches.append(ResultBatch(position, starts, (pa.array([carrier] * len(starts)),),
-                (pa.array(mean), pa.array(mean * 3 + count), pa.array(count)), status, np.zeros(len(starts), np.int16)))
+                (pa.array(mean), pa.array(mean * 3 + count), pa.array(count)), status.astype(np.int8),
+                np.zeros(len(starts), np.int16)))
     results.apply(batches)
 
 state = dict(state="running", rows_per_second=48_210, watermark=began, late_rows=17)

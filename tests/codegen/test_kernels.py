@@ -66,12 +66,13 @@ PROGRAM = textwrap.dedent(
     """
     import sys, time
     import numpy as np
+    from workbench.cache import cache_folder
     from workbench.codegen import FoldKernel, modules
     from workbench.codegen.source import Feed
     kernel = FoldKernel([Feed("count", None)])
     ready = modules.is_ready(kernel.name)
     group = np.array([0, 0, 1])
-    print(ready, kernel(group, 2, [], compiled=True)[0][0].tolist(), modules.cache_folder() is not None)
+    print(ready, kernel(group, 2, [], compiled=True)[0][0].tolist(), cache_folder('kernels') is not None)
     """
 )
 

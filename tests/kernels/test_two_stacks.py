@@ -43,7 +43,10 @@ def test_windows_equal_recomputation(name: str, shape: tuple[int, list[tuple[int
     kind = PARTIALS[name]
     values = data.draw(st.lists(st.integers(-50, 50), min_size=slices * 2, max_size=slices * 2))
     column = np.array(values, kind.input or "int64").reshape(slices, 2)
-    fields = [field.reshape(slices, 2).astype(spec.dtype) for field, spec in zip(kind.lift(column.ravel()), kind.fields, strict=True)]
+    fields = [
+        field.reshape(slices, 2).astype(spec.dtype)
+        for field, spec in zip(kind.lift(column.ravel()), kind.fields, strict=True)
+    ]
     first, last = (np.array(side) for side in zip(*windows, strict=True))
     found = assemble(first, last, fields, kind.identity, kind.combine)
     for number, (low, high) in enumerate(windows):

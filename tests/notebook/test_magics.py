@@ -13,7 +13,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from workbench.notebook import api, magics
 from workbench.session import LiveQuery, Session
 
-TABLE = pa.table({"ts": pa.array([0, 1_000_000], pa.timestamp("us", "UTC")), "carrier": ["UA", "B6"], "v": [1.0, 2.0]})
+TABLE = pa.table(
+    {"ts": pa.array([0, 1_000_000], pa.timestamp("us", "UTC")), "carrier": ["UA", "B6"], "v": [1.0, 2.0]}
+)
 SQL = "SELECT carrier, sum(v) AS total FROM events GROUP BY carrier, window(ts, '2 seconds')"
 
 

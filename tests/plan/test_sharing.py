@@ -62,5 +62,7 @@ def test_the_order_of_statements_does_not_change_what_is_shared() -> None:
     forward = compile_workload(Workload(FLIGHTS, queries))
     backward = compile_workload(Workload(FLIGHTS, queries[::-1]))
     assert forward.edges == backward.edges
-    assert {frozenset(fold.partials) for fold in forward.folds} == {frozenset(fold.partials) for fold in backward.folds}
+    assert {frozenset(fold.partials) for fold in forward.folds} == {
+        frozenset(fold.partials) for fold in backward.folds
+    }
     assert len(forward.assemblies) == len(backward.assemblies) == 1

@@ -14,7 +14,12 @@ def window(size: int, slide: int, offset: int = 0) -> Window:
 
 
 WINDOWS = st.lists(
-    st.builds(lambda slide, extra, offset: Window(slide + extra, slide, offset), st.integers(1, 9), st.integers(0, 12), st.integers(0, 8)),
+    st.builds(
+        lambda slide, extra, offset: Window(slide + extra, slide, offset),
+        st.integers(1, 9),
+        st.integers(0, 12),
+        st.integers(0, 8),
+    ),
     min_size=1,
     max_size=4,
 )
@@ -25,9 +30,7 @@ def test_edges_are_exactly_the_starts_and_ends(windows: list[Window]) -> None:
     edges = slice_edges(windows)
     for time in range(-60, 120):
         is_edge = any((time - each.phase) % each.period == 0 for each in edges)
-        is_bound = any(
-            (time - w.offset) % w.slide == 0 or (time - w.offset - w.size) % w.slide == 0 for w in windows
-        )
+        is_bound = any((time - w.offset) % w.slide == 0 or (time - w.offset - w.size) % w.slide == 0 for w in windows)
         assert is_edge == is_bound
 
 

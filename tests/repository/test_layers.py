@@ -30,7 +30,7 @@ LAYERS = (
     ("kernels",),
     ("results", "datasets"),
     ("time",),
-    ("errors",),
+    ("errors", "cache"),
 )
 HEIGHT = {name: -line for line, names in enumerate(LAYERS) for name in names}
 

@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 from workbench.errors import QueryError
 from workbench.results import Level, QueryResults, ResultBatch, Schema, Status, encode_keys
 
-SCHEMA = Schema("q", (Level("10 s", 10, 10), Level("30 s / 5 s", 30, 5, 2)), (("k", pa.string()),), (("v", pa.float64()), ("n", pa.int64())))
+SCHEMA = Schema(
+    "q",
+    (Level("10 s", 10, 10), Level("30 s / 5 s", 30, 5, 2)),
+    (("k", pa.string()),),
+    (("v", pa.float64()), ("n", pa.int64())),
+)
 
 
 def batch(rows: list[tuple[int, Any, Any, Any]], level: int = 0, status: Status = Status.FINAL) -> ResultBatch:

@@ -22,15 +22,24 @@ INF, NAN = float("inf"), float("nan")
 
 
 def run(
-    sql: str, rows: list[tuple[float, Any]], *, kind: pa.DataType | None = None, delay: int = 0, cut: int | None = None
+    sql: str,
+    rows: list[tuple[float, Any]],
+    *,
+    kind: pa.DataType | None = None,
+    delay: int = 0,
+    cut: int | None = None,
 ) -> dict[int, Any]:
     """Final values of column `r` by window start in seconds; rows are (time in seconds, v)."""
     kind = kind or pa.float64()
     schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("v", kind)])
     stream = Stream("s", schema, "ts", delay * SECOND)
-    queries = parse_queries(f"SELECT {sql} AS r FROM s GROUP BY window(ts, '2 seconds', '1 second')", {"s": stream}, name="q")
+    queries = parse_queries(
+        f"SELECT {sql} AS r FROM s GROUP BY window(ts, '2 seconds', '1 second')", {"s": stream}, name="q"
+    )
     engine = Engine(compile_workload(Workload(stream, queries)))
-    table = pa.table([pa.array([int(t * SECOND) for t, _ in rows], schema[0].type), pa.array([v for _, v in rows], kind)], schema)
+    table = pa.table(
+        [pa.array([int(t * SECOND) for t, _ in rows], schema[0].type), pa.array([v for _, v in rows], kind)], schema
+    )
     engine.run([table] if cut is None else [table.slice(0, cut), table.slice(cut)])
     found = engine.results["q"].table()
     starts = (time.timestamp() for time in found.column("window_start").to_pylist())
@@ -121,7 +130,9 @@ def test_o2_rows_that_a_filter_drops_still_move_time() -> None:
     """[proton] the window closes although the later row does not pass."""
     schema = pa.schema([("ts", pa.timestamp("us", "UTC")), ("v", pa.float64())])
     stream = Stream("s", schema, "ts", 0)
-    queries = parse_queries("SELECT count(*) AS n FROM s WHERE v > 0 GROUP BY window(ts, '2 seconds')", {"s": stream}, name="q")
+    queries = parse_queries(
+        "SELECT count(*) AS n FROM s WHERE v > 0 GROUP BY window(ts, '2 seconds')", {"s": stream}, name="q"
+    )
     engine = Engine(compile_workload(Workload(stream, queries)))
     engine.step([pa.table([pa.array([0], schema[0].type), pa.array([1.0])], schema)])
     assert engine.results["q"].table().column("status").to_pylist() == ["provisional"]
@@ -140,7 +151,9 @@ def test_a_row_without_a_time_belongs_to_no_window() -> None:
     stream = Stream("s", schema, "ts", 0)
     queries = parse_queries("SELECT count(*) AS n FROM s GROUP BY window(ts, '2 seconds')", {"s": stream}, name="q")
     engine = Engine(compile_workload(Workload(stream, queries)))
-    reports = engine.step([pa.table([pa.array([None, 0], schema[0].type), pa.array([1.0, 1.0])], schema)], finish=True)
+    reports = engine.step(
+        [pa.table([pa.array([None, 0], schema[0].type), pa.array([1.0, 1.0])], schema)], finish=True
+    )
     assert reports[0].rows == 2
     assert engine.results["q"].table().column("n").to_pylist() == [1]
 

@@ -27,7 +27,7 @@ def answer_of(results: QueryResults) -> Answer:
     values = [name for name, _ in results.schema.values]
     for row in results.table().to_pylist():
         assert row["status"] == "final"
-        start = int(round(row["window_start"].timestamp() * SECOND))
+        start = round(row["window_start"].timestamp() * SECOND)
         place = (labels.index(row["level"]), tuple(row[key] for key in keys), start)
         found[place] = tuple(row[value] for value in values)
     return found
@@ -113,7 +113,7 @@ def test_provisional_results_are_what_is_known_so_far(workload: Workload, batche
             store = engine.results[name]
             labels = [level.label for level in store.schema.levels]
             for row in store.table(status=Status.PROVISIONAL).to_pylist():
-                start = int(round(row["window_start"].timestamp() * SECOND))
+                start = round(row["window_start"].timestamp() * SECOND)
                 key = tuple(row[key] for key, _ in store.schema.keys)
                 values = tuple(row[value] for value, _ in store.schema.values)
                 assert all(map(same, values, answer[labels.index(row["level"]), key, start]))

@@ -34,6 +34,7 @@ PATIENCE = 0.25
 #: slice over all keys. Only the order of magnitude matters.
 _ROW_SECONDS, _COMBINE_SECONDS = 2.5e-7, 5e-6
 
+
 @dataclass(frozen=True)
 class _Job:
     """A compiled variant to be made: its text, the function in it, and arguments of the right types."""
@@ -133,9 +134,7 @@ class FoldKernel:
         return _Job(self.name, self.source, "fold", sample)
 
     @staticmethod
-    def _fold_generic(
-        feed: Feed, group: Array, inputs: Sequence[tuple[Array, Array]], fields: Fields
-    ) -> None:
+    def _fold_generic(feed: Feed, group: Array, inputs: Sequence[tuple[Array, Array]], fields: Fields) -> None:
         chosen = group
         values: Array = np.ones(len(group), np.int64)
         if feed.input is not None:
@@ -172,9 +171,7 @@ class AssembleKernel:
                     for kind, fields in zip(self.kinds, partials, strict=True)
                 ]
         keys = partials[0][0].shape[1]
-        outputs = [
-            tuple(np.empty((len(first), keys), field.dtype) for field in kind.fields) for kind in self.kinds
-        ]
+        outputs = [tuple(np.empty((len(first), keys), field.dtype) for field in kind.fields) for kind in self.kinds]
         function(first, last, *(f for fields in partials for f in fields), *(o for out in outputs for o in out))
         return outputs
 

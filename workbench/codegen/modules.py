@@ -17,20 +17,12 @@ from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
+from workbench.cache import cache_folder
 from workbench.kernels import combine
 
 
-@cache
-def cache_folder() -> Path | None:
-    """The user's folder for generated kernels, or None where none can be written (then nothing is kept)."""
-    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = Path(root) / "winquery" / "kernels"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError:
-        return None
+def _folder() -> Path | None:
+    return cache_folder("kernels")
 
 
 def digest(source: str) -> str:
@@ -50,13 +42,13 @@ def _processor() -> str:
 
 def is_ready(name: str) -> bool:
     """Whether machine code of this kernel is in the cache of this machine."""
-    folder = cache_folder()
+    folder = _folder()
     return folder is not None and (folder / f"{name}.ready").exists()
 
 
 def mark_ready(name: str) -> None:
     """Say that the machine code has been written."""
-    folder = cache_folder()
+    folder = _folder()
     if folder is not None:
         (folder / f"{name}.ready").touch()
 
@@ -66,7 +58,7 @@ def load(name: str, source: str) -> ModuleType:
     qualified = f"winquery_kernel_{name}"
     if qualified in sys.modules:
         return sys.modules[qualified]
-    folder = cache_folder()
+    folder = _folder()
     path = (folder or Path(tempfile.mkdtemp(prefix="winquery-kernels-"))) / f"{qualified}.py"
     if not path.exists():  # numba's cache is tied to the file's time stamp: write once, and whole
         with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".py", delete=False) as file:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from workbench.errors import QueryError
 from workbench.language.builder import QueryBuilder
 from workbench.language.builder import query as build_query
@@ -12,7 +14,7 @@ from workbench.session.live import PlanText
 from workbench.session.sources import Data
 
 #: SQL text, a query, or one being built.
-Asked = str | Query | QueryBuilder
+Asked: TypeAlias = str | Query | QueryBuilder
 
 
 def source(

@@ -17,7 +17,7 @@ _COMMANDS = ("list", "status", "explain", "stop", "sources")
 
 
 @magics_class
-class WinqueryMagics(Magics):  # type: ignore[misc]
+class WinqueryMagics(Magics):
     """The magics of the workbench."""
 
     @magic_arguments()
@@ -45,8 +45,8 @@ class WinqueryMagics(Magics):  # type: ignore[misc]
         if options.dry_run:
             return None
         handles = default_session().start(queries)
-        for handle in handles:
-            self.shell.user_ns[handle.name] = handle
+        assert self.shell is not None
+        self.shell.push({handle.name: handle for handle in handles})
         if options.live:
             # Bokeh is loaded while Spark prepares the first batch.
             from workbench.notebook.dashboards import show

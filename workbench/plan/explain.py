@@ -20,9 +20,8 @@ def explain(plan: SharedPlan) -> str:
     for position, assembly in enumerate(plan.assemblies):
         inputs = ", ".join(f"p{index}" for index in assembly.partials)
         users = ", ".join(f"{plan.queries[query].query.name}[{level}]" for query, level in assembly.users)
-        lines.append(
-            f"  w{position}      {assembly.window.label} of f{assembly.fold}: {inputs}, TwoStacks over slices -> {users}"
-        )
+        what = f"{assembly.window.label} of f{assembly.fold}: {inputs}"
+        lines.append(f"  w{position}      {what}, TwoStacks over slices -> {users}")
     for entry in plan.queries:
         for named in entry.query.values:
             lines.append(f"  value   {entry.query.name}.{named.name} = {named.expression}")

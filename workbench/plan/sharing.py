@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from workbench.algebra import AGGREGATES, Part
 from workbench.logical import AggregateCall, Call, Expression, Literal, Query, Window, Workload, aggregate_calls
 from workbench.plan.rules import rewrite
@@ -9,6 +11,9 @@ from workbench.plan.shared import Assembly, Fold, Ingredient, Partial, QueryPlan
 from workbench.plan.slicing import slice_edges
 
 ROWS = Partial("count", None)
+
+#: What queries of one fold have in common: filter and key expressions.
+Shape: TypeAlias = tuple[Expression | None, tuple[Expression, ...]]
 
 
 def compile_workload(workload: Workload) -> SharedPlan:
@@ -18,11 +23,11 @@ def compile_workload(workload: Workload) -> SharedPlan:
     the same size, slide and offset over one fold are assembled once. The order of the queries decides the order
     in the plan and nothing else.
     """
-    partials: dict[tuple[object, ...], list[Partial]] = {}
-    shapes: list[tuple[object, ...]] = []
+    partials: dict[Shape, list[Partial]] = {}
+    shapes: list[Shape] = []
     queries = []
     for query in workload.queries:
-        shape = (query.where, tuple(named.expression for named in query.keys))
+        shape: Shape = (query.where, tuple(named.expression for named in query.keys))
         if shape not in partials:
             partials[shape] = [ROWS]
             shapes.append(shape)
@@ -33,9 +38,7 @@ def compile_workload(workload: Workload) -> SharedPlan:
         first = next(plan.query for plan in queries if plan.fold == position)
         folds.append(Fold(first.where, first.keys, tuple(partials[shape])))
     windows = [window for query in workload.queries for window in query.windows]
-    return SharedPlan(
-        workload.stream, slice_edges(windows), tuple(folds), _assemblies(queries), tuple(queries)
-    )
+    return SharedPlan(workload.stream, slice_edges(windows), tuple(folds), _assemblies(queries), tuple(queries))
 
 
 def _ingredients(query: Query, partials: list[Partial]) -> tuple[Ingredient, ...]:

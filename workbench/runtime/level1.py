@@ -153,9 +153,7 @@ class _Folder:
     def _column(expression: Expression, dtype: str | None, batch: pa.RecordBatch) -> tuple[Array, Array]:
         """Values (anything where NULL) and validity of an input column, in the type its partials take."""
         array = evaluate(expression, batch)
-        valid = (
-            array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else np.ones(len(array), np.bool_)
-        )
+        valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else np.ones(len(array), np.bool_)
         if dtype is None:
             return np.zeros(0, np.int64), valid
         if pa.types.is_date32(array.type):

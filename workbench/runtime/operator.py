@@ -139,9 +139,7 @@ class BucketOperator:
         for query, mask in missed.items():
             late[self.plan.queries[query].query.name] += int(rows[mask].sum())
 
-    def _emit(
-        self, assembly: Assembly, kernel: AssembleKernel, changed: Array, before: int, after: int
-    ) -> Emitted:
+    def _emit(self, assembly: Assembly, kernel: AssembleKernel, changed: Array, before: int, after: int) -> Emitted:
         """Results of one kind of window: final where the watermark has passed, provisional where rows came."""
         store, window = self.state.stores[assembly.fold], assembly.window
         closed = last_closed(window, after)

@@ -119,7 +119,7 @@ class SliceStore:
         kept = self.starts
         fresh = np.setdiff1d(starts, kept)
         if len(fresh):
-            if len(kept) and fresh[0] < kept[-1] or self._size + len(fresh) > len(self._starts):
+            if (len(kept) and fresh[0] < kept[-1]) or self._size + len(fresh) > len(self._starts):
                 merged = np.union1d(kept, fresh)
                 self._rebuild(merged, np.searchsorted(merged, kept), self._matrices[0][0].shape[1])
             else:

@@ -51,9 +51,7 @@ class BucketState:
     def fresh(cls, plan: SharedPlan) -> BucketState:
         """The state before the first row."""
         stores = [
-            SliceStore(
-                [partial.monoid for partial in fold.partials], [named.expression.type for named in fold.keys]
-            )
+            SliceStore([partial.monoid for partial in fold.partials], [named.expression.type for named in fold.keys])
             for fold in plan.folds
         ]
         span = BLOCK * min(edges.period for edges in plan.edges)

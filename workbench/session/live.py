@@ -80,9 +80,7 @@ class LiveQuery:
         """Where the results are kept, for plots."""
         return self._results
 
-    def results(
-        self, level: int | str | None = None, *, status: str | None = None, format: str = "pandas"
-    ) -> Any:
+    def results(self, level: int | str | None = None, *, status: str | None = None, format: str = "pandas") -> Any:
         """The windows kept so far: one row a window and key, all levels or one (by position or label).
 
         Columns: level, keys, window_start, window_end (exclusive, UTC), values, status (``provisional`` while the

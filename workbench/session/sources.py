@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -51,7 +51,7 @@ class Source:
         return f"Source `{self.name}`: {rows:,} rows, event time `{self.stream.time}` ({columns})"
 
 
-Data = Dataset | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pa.Table | pd.DataFrame
+Data: TypeAlias = Dataset | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pa.Table | pd.DataFrame
 
 
 def make_source(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from workbench.cache import cache_folder
 from workbench.errors import EngineError
 
 #: The Java versions that PySpark 4.3 runs on.
@@ -126,7 +127,9 @@ def _shim(java: Path) -> Path:
             "",
         )
     )
-    home = _cache_folder() / f"java-{sha256(script.encode()).hexdigest()[:12]}"
+    home = (
+        cache_folder("java") or Path(tempfile.mkdtemp(prefix="winquery-"))
+    ) / f"{sha256(script.encode()).hexdigest()[:12]}"
     target = home / "bin" / "java"
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Two kernels may start at once: write aside and rename, so that nobody ever runs half a script.
@@ -136,14 +139,3 @@ def _shim(java: Path) -> Path:
     os.chmod(aside, 0o700)
     os.replace(aside, target)
     return home
-
-
-def _cache_folder() -> Path:
-    """The user's own cache folder (0700), or a fresh temporary one where it cannot be written."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "winquery"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="winquery-"))
-    return folder if os.access(folder, os.W_OK) else Path(tempfile.mkdtemp(prefix="winquery-"))
