@@ -92,15 +92,19 @@ def _calls(query: Query) -> list[AggregateCall]:
 
 
 def _values(query: Query, key: tuple[Any, ...], rows: list[Row]) -> tuple[Any, ...] | None:
-    columns: dict[Expression, pa.Array] = {
-        named.expression: pa.array([value], named.expression.type)
-        for named, value in zip(query.keys, key, strict=True)
-    }
-    for call in _calls(query):
-        columns[call] = pa.array([_aggregate(call, rows)], call.type)
-    if query.having is not None and not evaluate_filter(query.having, columns, 1)[0].as_py():
+    computed = {named.expression: value for named, value in zip(query.keys, key, strict=True)}
+    computed |= {call: _aggregate(call, rows) for call in _calls(query)}
+    if query.having is not None and not _scalar(query.having, computed):
         return None
-    return tuple(evaluate(named.expression, columns, 1)[0].as_py() for named in query.values)
+    return tuple(_scalar(named.expression, computed) for named in query.values)
+
+
+def _scalar(expression: Expression, computed: dict[Expression, Any]) -> Any:
+    """The value of an expression over computed keys and aggregates."""
+    if expression in computed:
+        return computed[expression]
+    columns = {node: pa.array([value], node.type) for node, value in computed.items()}
+    return evaluate(expression, columns, 1)[0].as_py()
 
 
 def _aggregate(call: AggregateCall, rows: list[Row]) -> Any:

@@ -123,15 +123,14 @@ class StreamRunner:
 
     def progress(self) -> Progress:
         """Where the stream is now. Costs one question to Spark while it runs."""
-        clock, seconds = self._of_latest_batch()
+        self._ask_spark()
         with self._lock:
             now = time.monotonic()
-            self._forget(now)
+            while self._recent and now - self._recent[0][0] > _RECENT:
+                self._recent.popleft()
             span = now - self._recent[0][0] if self._recent else 0.0
             rate = sum(rows for _, rows in self._recent) / max(span, 0.5)
-            if clock is not None or seconds:
-                self._progress = replace(self._progress, clock=clock, batch_seconds=seconds)
-            return replace(self._progress, rows_per_s=rate if self._recent else 0.0)
+            return replace(self._progress, rows_per_s=rate)
 
     def _launch(self, checkpoint: Path) -> Any:
         session = self._session
@@ -206,6 +205,7 @@ class StreamRunner:
         query = self._query
         while not self._wake.wait(_LOOK) and query.isActive:
             pass
+        self._ask_spark()
         if self._ending is not None:
             query.stop()
             return replace(self._progress, state=self._ending)
@@ -215,19 +215,17 @@ class StreamRunner:
         text = self._session._jvm.org.apache.spark.util.Utils.exceptionString(failure.get())
         return replace(self._progress, state="failed", error=root_cause(text), details=text)
 
-    def _of_latest_batch(self) -> tuple[int | None, float]:
-        """Replay clock and duration of the latest finished micro-batch, as Spark recorded them."""
+    def _ask_spark(self) -> None:
+        """Take over the replay clock and the duration of the latest finished micro-batch, as Spark recorded them."""
         if self._query is None or self._over.is_set():
-            return None, 0.0
+            return
         try:
             latest = self._query.lastProgress
         except Exception:  # the JVM is going down: the watcher will say so
-            return None, 0.0
+            return
         if latest is None:
-            return None, 0.0
+            return
         offset = json.loads(latest.sources[0].endOffset or "null") or {}
-        return offset.get("clock"), latest.durationMs.get("triggerExecution", 0) / 1000
-
-    def _forget(self, now: float) -> None:
-        while self._recent and now - self._recent[0][0] > _RECENT:
-            self._recent.popleft()
+        seconds = latest.durationMs.get("triggerExecution", 0) / 1000
+        with self._lock:
+            self._progress = replace(self._progress, clock=offset.get("clock"), batch_seconds=seconds)
