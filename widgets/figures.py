@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,7 +86,8 @@ class Panel:
         _update(self.final, _columns(*points.final(), count))
         _update(self.open, _columns(*points.provisional(), count))
         x, y, keys = points.dots()
-        _update(self.dots, {"x": x / 1_000, "y": y, "colour": np.array([theme.colour(key) for key in keys])})
+        # Colours as a list: BokehJS does not take an array of texts for a colour column.
+        _update(self.dots, {"x": x / 1_000, "y": y, "colour": [theme.colour(key) for key in keys]})
         self._grow(len(labels))
         for slot, renderers in enumerate(self.lines):
             for renderer in renderers:
@@ -265,12 +266,14 @@ def _columns(x: Array, y: Array, count: int) -> dict[str, Array]:
     return columns
 
 
-def _update(source: ColumnDataSource, columns: dict[str, Array]) -> None:
+def _update(source: ColumnDataSource, columns: Mapping[str, Array | list[str]]) -> None:
     old = source.data
     if old.keys() == columns.keys() and all(_same(old[name], columns[name]) for name in columns):
         return
-    source.data = columns
+    source.data = dict(columns)
 
 
-def _same(left: Any, right: Array) -> bool:
+def _same(left: Any, right: Array | list[str]) -> bool:
+    if isinstance(right, list):
+        return list(left) == right
     return np.array_equal(np.asarray(left), right, equal_nan=right.dtype.kind == "f")

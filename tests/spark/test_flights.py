@@ -63,7 +63,9 @@ def test_every_window_equals_sparks_batch_answer(spark: SparkSession) -> None:
             F.avg("dep_delay").alias("mean_delay"), F.max("dep_delay").alias("worst"), F.count("*").alias("n")
         )
         answer = grouped.select("carrier", "mean_delay", "worst", "n", F.unix_micros("window.start").alias("start"))
-        expected = pd.DataFrame({n: c.to_numpy() for n, c in zip(answer.columns, answer.toArrow().columns, strict=True)})
+        expected = pd.DataFrame(
+            {n: c.to_numpy() for n, c in zip(answer.columns, answer.toArrow().columns, strict=True)}
+        )
         assert len(expected) > 100_000
         assert_equal(by_window(handle, level), expected)
 
@@ -80,11 +82,7 @@ def test_every_window_equals_the_oracle_when_rows_are_late() -> None:
     assert handle.status().late == late["delays"] > 10_000
     for level in range(len(LEVELS)):
         expected = pd.DataFrame(
-            [
-                (key[0], *values, start)
-                for (found, key, start), values in answers["delays"].items()
-                if found == level
-            ],
+            [(key[0], *values, start) for (found, key, start), values in answers["delays"].items() if found == level],
             columns=["carrier", "mean_delay", "worst", "n", "start"],
         )
         assert_equal(by_window(handle, level), expected)

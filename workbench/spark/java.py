@@ -127,9 +127,8 @@ def _shim(java: Path) -> Path:
             "",
         )
     )
-    home = (
-        cache_folder("java") or Path(tempfile.mkdtemp(prefix="winquery-"))
-    ) / f"{sha256(script.encode()).hexdigest()[:12]}"
+    folder = cache_folder("java") or Path(tempfile.mkdtemp(prefix="winquery-"))
+    home = folder / sha256(script.encode()).hexdigest()[:12]
     target = home / "bin" / "java"
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Two kernels may start at once: write aside and rename, so that nobody ever runs half a script.

@@ -1,0 +1,88 @@
+"""The first thing a user sees: the quickstart notebook in JupyterLab, on real Spark, with a mouse."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.spark]
+
+QUICKSTART = Path(__file__).resolve().parents[2] / "notebooks" / "00_quickstart.ipynb"
+SOURCE, QUERY, BUSY, TYPO, STOP = 1, 3, 5, 12, 16
+
+
+def watermark(page: Any) -> str:
+    text = page.page.locator("span", has_text="watermark:").first.inner_text()
+    found = re.search(r"[\d-]{10} [\d:]{8}", text)
+    assert found, text
+    return found.group(0)
+
+
+def our_processes() -> list[psutil.Process]:
+    """Kernels, JVMs and workers that live below this test's Jupyter server."""
+    server = next(
+        child for child in psutil.Process(os.getpid()).children() if "jupyterlab" in " ".join(child.cmdline())
+    )
+    return [child for child in server.children(recursive=True) if child.is_running()]
+
+
+def test_the_quickstart_moves_and_zooms(lab: Callable[..., Any]) -> None:
+    page = lab(QUICKSTART, height=1100)
+    page.run_cell(SOURCE)
+    page.run_cell(QUERY)
+    page.wait_text("watermark:", timeout=120)
+    page.wait_text("rows/s:", timeout=120)
+
+    # The plot moves while another cell keeps the kernel busy.
+    page.run_cell(BUSY, wait=False)
+    first = watermark(page)
+    before = page.figure().screenshot()
+    deadline = time.monotonic() + 30
+    while watermark(page) <= first and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert watermark(page) > first
+    assert page.figure().screenshot() != before
+    page.wait_idle()
+
+    # Let some days pass, then come closer: the level changes over to a finer one.
+    page.wait_text("1 day / 1 hour (auto)", timeout=120)
+    page.screenshot("quickstart")
+    for _ in range(10):
+        page.wheel(-400)
+        time.sleep(0.1)
+    page.wait_text("15 minutes / 1 minute (auto)", timeout=30)
+    page.screenshot("quickstart-zoomed")
+
+    # A slip of the pen is underlined, without a traceback.
+    page.run_cell(TYPO)
+    told = page.cell_output_text(TYPO)
+    assert "did you mean `dep_delay`?" in told
+    assert "^^^^^^^^^" in told
+    assert "Traceback" not in told
+
+    # Running the query's cell again replaces it; stop ends it.
+    page.run_cell(QUERY)
+    page.wait_text("rows/s:", timeout=120)
+    page.run_cell(STOP)
+    assert "delays: stopped" in page.cell_output_text(STOP)
+    assert page.errors == []
+
+    # A kernel restarted under a running query leaves no Java and no Python process behind.
+    page.run_cell(QUERY)
+    page.wait_text("rows/s:", timeout=120)
+    names = [process.name() for process in our_processes()]
+    assert "java" in names
+    page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    page.wait_idle()
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and any(p.name() == "java" for p in our_processes()):
+        time.sleep(0.5)
+    left = [process.cmdline() for process in our_processes()]
+    assert len(left) == 1, f"only the new kernel should be left, not {left}"
