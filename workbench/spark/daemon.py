@@ -1,8 +1,13 @@
-"""Spark's daemon of Python workers with our imports done: workers are forks of it, so none pays for them again."""
+"""Spark's daemon of Python workers with their imports done: workers are its forks, so none pays for these again."""
 
+import pyspark.sql.streaming.proto.StateMessage_pb2
+import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
-import workbench.runtime  # noqa: F401
+import workbench.kernels.jit
+import workbench.runtime
+import workbench.spark.processor
+import workbench.spark.replay  # noqa: F401
 
 if __name__ == "__main__":
     manager()

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, Any
 
 from pyspark import SparkConf, SparkContext
@@ -21,6 +22,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from workbench.errors import EngineError
+from workbench.spark.home import lean_home
 from workbench.spark.java import ensure_java
 
 #: More shuffle partitions than this cost more per micro-batch than they save.
@@ -41,6 +43,7 @@ def get_session(*, master: str = "local[*]", ui: bool = False) -> SparkSession:
     global _ours
     with _lock:
         context = _running_context()
+        fresh = context is None
         if context is None:
             context = _start(master, ui)
         if _ours is None or _ours[0] is not context:
@@ -48,6 +51,8 @@ def get_session(*, master: str = "local[*]", ui: bool = False) -> SparkSession:
             for name, value in _sql_settings(context).items():
                 session.conf.set(name, value)
             _ours = context, session
+            if fresh:
+                threading.Thread(target=_warm_up, args=(session,), name="winquery warm-up", daemon=True).start()
         return _ours[1]
 
 
@@ -114,10 +119,11 @@ def _forget(context: SparkContext) -> None:
 def _start(master: str, ui: bool) -> SparkContext:
     global _log
     conf = SparkConf(loadDefaults=False).setAppName("winquery").setMaster(master)
-    scratch = tempfile.mkdtemp(prefix="winquery-spark-")
-    for name, value in _core_settings(ui, scratch).items():
+    for name, value in _core_settings(ui).items():
         conf.set(name, value)
-    with _own_python(), _own_interrupt():
+    # Workers take this very interpreter: PySpark reads the environment once, when a context starts.
+    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    with _environment("PYSPARK_PYTHON", python), _environment("SPARK_HOME", lean_home()), _own_interrupt():
         if SparkContext._gateway is None:
             ensure_java()
             _log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the JVM
@@ -131,7 +137,14 @@ def _start(master: str, ui: bool) -> SparkContext:
         return SparkContext(conf=conf)
 
 
-def _core_settings(ui: bool, scratch: str) -> dict[str, str]:
+def _warm_up(session: SparkSession) -> None:
+    """Start the daemon of Python workers while the user still thinks; the first query would wait for it."""
+    with contextlib.suppress(Exception):  # whatever is wrong will be told by the first query
+        session.range(1).mapInArrow(lambda batches: batches, "id long").collect()
+
+
+def _core_settings(ui: bool) -> dict[str, str]:
+    scratch = tempfile.gettempdir()
     return {
         "spark.ui.enabled": str(ui).lower(),
         "spark.ui.showConsoleProgress": "false",
@@ -139,8 +152,12 @@ def _core_settings(ui: bool, scratch: str) -> dict[str, str]:
         # Loopback only: nothing of a notebook's Spark should listen on the network.
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        # This JVM plans and shuffles a few blobs; the work is done in Python. Its own compiler would take longer than
+        # it ever wins back: docs/decisions/0002-a-light-jvm.md.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.local.dir": scratch,
-        "spark.sql.warehouse.dir": os.path.join(scratch, "warehouse"),
+        # Made only when somebody saves a table; the default would litter the folder of the notebook.
+        "spark.sql.warehouse.dir": os.path.join(scratch, f"winquery-warehouse-{os.getpid()}"),
         "spark.pyspark.python": sys.executable,
         "spark.python.daemon.module": "workbench.spark.daemon",
         "spark.python.worker.faulthandler.enabled": "true",
@@ -164,6 +181,8 @@ def _sql_settings(context: SparkContext) -> dict[str, str]:
         "spark.sql.streaming.minBatchesToRetain": "10",
         "spark.sql.execution.pyspark.python": sys.executable,
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+        # Else workers of sources and of operators have unequal environments, and Spark keeps a daemon for each kind.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
     if _is_local(context):
@@ -174,15 +193,18 @@ def _sql_settings(context: SparkContext) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _own_python() -> Iterator[None]:
-    """Workers take this very interpreter: PySpark reads the environment once, when a context starts."""
-    before = os.environ.get("PYSPARK_PYTHON")
-    os.environ["PYSPARK_PYTHON"] = before or sys.executable
+def _environment(name: str, value: str | Path | None) -> Iterator[None]:
+    """Set a variable for a while, unless ``value`` is None."""
+    before = os.environ.get(name)
+    if value is not None:
+        os.environ[name] = str(value)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["PYSPARK_PYTHON"]
+        if before is not None:
+            os.environ[name] = before
+        elif value is not None:
+            del os.environ[name]
 
 
 @contextlib.contextmanager
