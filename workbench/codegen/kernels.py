@@ -1,7 +1,7 @@
 """The kernels of a plan in two variants: one that answers at once, one compiled meanwhile (*Grizzly* §6).
 
 A kernel starts as array code that needs no compiler. The first call orders the compiled variant; it is made on a
-thread of its own and swapped in when it is ready, or at once when this machine has compiled the same text before.
+thread of its own and swapped in when it is ready.
 Both variants give the same partials (tests compare them).
 """
 
@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from math import inf
 from queue import SimpleQueue
 from typing import Any
 
@@ -28,7 +27,8 @@ from workbench.kernels.two_stacks import assemble
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
 
-#: Seconds of array code in one call above which it waits for the compiler instead (about five, once a machine).
+#: Seconds of array code in one call above which it waits for the compiled variant instead: about five seconds for the
+#: first process of a machine, one for later ones, which find the machine code in numba's disk cache.
 PATIENCE = 0.25
 #: Measured on a 2-core cloud machine: array code needs this long for a row and partial, and for a combine of one
 #: slice over all keys. Only the order of magnitude matters.
@@ -47,7 +47,6 @@ class _Job:
     def make(self) -> Callable[..., None]:
         function: Callable[..., None] = getattr(modules.load(self.name, self.source), self.entry)
         function(*self.sample)
-        modules.mark_ready(self.name)
         return function
 
 
@@ -70,8 +69,8 @@ def _compile_jobs() -> None:
 def _variant(job: _Job, choice: str, work: float) -> Callable[..., None] | None:
     """The compiled function, or None where the array code is to be used this time.
 
-    ``choice`` is generic, compiled, or auto: then a call waits only for a variant that this machine has compiled
-    before (loading it takes milliseconds) or for one that saves more than ``PATIENCE`` of its ``work`` seconds.
+    ``choice`` is generic, compiled, or auto: then a call waits only where the array code would take longer than
+    ``PATIENCE`` for its ``work``, in seconds.
     """
     global _compiler
     if choice == "generic":
@@ -80,8 +79,6 @@ def _variant(job: _Job, choice: str, work: float) -> Callable[..., None] | None:
         future = _variants.get(job.name)
         if future is None:
             future = _variants[job.name] = Future()
-            if modules.is_ready(job.name):
-                work = inf
             if _compiler is None:
                 _compiler = threading.Thread(target=_compile_jobs, name="kernel compiler", daemon=True)
                 _compiler.start()

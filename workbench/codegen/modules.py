@@ -1,8 +1,7 @@
 """Generated source as real modules, so that numba's disk cache works and tracebacks show the text.
 
 A module is named by the sha256 of its text, of the functions it calls, of numba's version and of the processor;
-it lives in the user's cache folder (mode 0700) beside numba's own files. A marker file says that the machine code
-is there, so that another process loads it in milliseconds instead of compiling again.
+it lives in the user's cache folder (mode 0700) beside numba's own files, so another process finds the machine code.
 """
 
 from __future__ import annotations
@@ -38,19 +37,6 @@ def _processor() -> str:
     except OSError:
         return ""
     return "".join(line for line in lines[:40] if line.startswith(("model name", "flags")))
-
-
-def is_ready(name: str) -> bool:
-    """Whether machine code of this kernel is in the cache of this machine."""
-    folder = _folder()
-    return folder is not None and (folder / f"{name}.ready").exists()
-
-
-def mark_ready(name: str) -> None:
-    """Say that the machine code has been written."""
-    folder = _folder()
-    if folder is not None:
-        (folder / f"{name}.ready").touch()
 
 
 def load(name: str, source: str) -> ModuleType:
