@@ -195,7 +195,7 @@ class StreamRunner:
                 error=None if self._ending else "Spark's Java process has ended",
                 details=f"{error}\n{log_tail()}",
             )
-        shutil.rmtree(scratch, ignore_errors=True)
+        _remove(scratch)
         with self._lock:
             self._recent.clear()
             self._progress = end
@@ -229,3 +229,12 @@ class StreamRunner:
         seconds = latest.durationMs.get("triggerExecution", 0) / 1000
         with self._lock:
             self._progress = replace(self._progress, clock=offset.get("clock"), batch_seconds=seconds)
+
+
+def _remove(folder: Path) -> None:
+    """Delete a folder in which a thread of Spark may still be ending its work: what it writes meanwhile goes too."""
+    for _ in range(10):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.1)
