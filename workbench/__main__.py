@@ -1,4 +1,4 @@
-"""``python -m workbench``: look at this machine (`doctor`), or run a notebook from top to end (`run-notebook`)."""
+"""``python -m workbench``: look at this machine (`doctor`), prepare it (`prepare`), run a notebook (`run-notebook`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench import doctor
+from workbench import doctor, prepare
 from workbench.errors import WorkbenchError
 
 
@@ -17,6 +17,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.command == "doctor":
             return doctor.report(java_only=options.java)
+        if options.command == "prepare":
+            return prepare.run()
         # Only this command needs nbclient, which the `demo` extra brings.
         from workbench import headless
 
@@ -27,10 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m workbench", description=__doc__.split(":")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m workbench", description="Many sliding windows over one stream: tools around it."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser("doctor", help="say which versions are here and what is missing")
     check.add_argument("--java", action="store_true", help="look at Java alone")
+    commands.add_parser("prepare", help="once a machine: make the first queries start quickly (a minute, 180 MB)")
     run = commands.add_parser("run-notebook", help="run a notebook without a browser and print what its cells said")
     run.add_argument("path", type=Path)
     run.add_argument("--timeout", type=int, default=300, help="seconds for one cell (default: %(default)s)")

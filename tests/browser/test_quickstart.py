@@ -53,11 +53,13 @@ def test_the_quickstart_moves_and_zooms(lab: Callable[..., Any]) -> None:
 
     # Let some days pass, then come closer: the level changes over to a finer one.
     page.wait_text("1 day / 1 hour (auto)", timeout=120)
+    page.figure().evaluate("(element) => element.scrollIntoView({block: 'center'})")
     page.screenshot("quickstart")
-    for _ in range(10):
-        page.wheel(-400)
-        time.sleep(0.1)
+    for _ in range(4):
+        page.wheel(-300)
+        time.sleep(0.2)
     page.wait_text("15 minutes / 1 minute (auto)", timeout=30)
+    time.sleep(1)  # the picture of the README
     page.screenshot("quickstart-zoomed")
 
     # A slip of the pen is underlined, without a traceback.

@@ -72,14 +72,14 @@ def test_every_window_equals_sparks_batch_answer(spark: SparkSession) -> None:
 
 @pytest.mark.slow
 def test_every_window_equals_the_oracle_when_rows_are_late() -> None:
-    """A delay of 15 minutes: thousands of rows are late, and are counted as the oracle counts them."""
-    step = 20_000
+    """A delay of 15 minutes: rows are late, and are counted as the oracle counts them."""
+    step = 5_000
     handle = run_flights(delay="15 minutes", max_rows=step)
     table = pq.read_table(datasets.flights().paths[0])
     batches = [table.slice(first, step) for first in range(0, len(table), step)]
     query = handle.query
     answers, late = reference(Workload(query.stream, (query,)), batches)
-    assert handle.status().late == late["delays"] > 10_000
+    assert handle.status().late == late["delays"] > 100
     for level in range(len(LEVELS)):
         expected = pd.DataFrame(
             [(key[0], *values, start) for (found, key, start), values in answers["delays"].items() if found == level],

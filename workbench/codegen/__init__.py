@@ -1,5 +1,5 @@
 """Kernels made to measure for a shared plan: source text from checked parts, compiled behind the scenes."""
 
-from workbench.codegen.kernels import AssembleKernel, FoldKernel, warm_up
+from workbench.codegen.kernels import AssembleKernel, FoldKernel
 
-__all__ = ["AssembleKernel", "FoldKernel", "warm_up"]
+__all__ = ["AssembleKernel", "FoldKernel"]

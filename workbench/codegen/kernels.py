@@ -121,6 +121,10 @@ class FoldKernel:
             function(group, *columns, *(field for fields in outputs for field in fields))
         return outputs
 
+    def compile(self) -> None:
+        """Wait until the compiled variant is there."""
+        _variant(self._job(), "compiled", 0.0)
+
     def _job(self) -> _Job:
         sample = [np.zeros(0, np.int64)]
         kinds = {feed.input: feed.monoid.input for feed in self.feeds if feed.monoid.input is not None}
@@ -172,6 +176,10 @@ class AssembleKernel:
         function(first, last, *(f for fields in partials for f in fields), *(o for out in outputs for o in out))
         return outputs
 
+    def compile(self) -> None:
+        """Wait until the compiled variant is there."""
+        _variant(self._job(), "compiled", 0.0)
+
     def _job(self) -> _Job:
         empty = np.zeros(0, np.int64)
         matrices = [np.zeros((0, 0), field.dtype) for kind in self.kinds for field in kind.fields]
@@ -180,9 +188,3 @@ class AssembleKernel:
 
 def _identity(kind: PartialKind, count: int) -> Fields:
     return tuple(np.full(count, field.identity, field.dtype) for field in kind.fields)
-
-
-def warm_up(kernels: Sequence[FoldKernel | AssembleKernel]) -> None:
-    """Order the compiled variants of kernels that will be needed soon; returns at once."""
-    for kernel in kernels:
-        _variant(kernel._job(), _choice(None), 0.0)

@@ -22,11 +22,16 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from workbench.errors import EngineError
+from workbench.spark.archive import jvm_options
 from workbench.spark.home import lean_home
 from workbench.spark.java import ensure_java
 
 #: More shuffle partitions than this cost more per micro-batch than they save.
 LOCAL_BUCKETS = 8
+
+#: Our JVM plans and shuffles a few blobs; the work is done in Python. Its second compiler would take longer than it
+#: ever wins back: docs/decisions/0002-a-light-jvm.md.
+_JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 _lock = threading.RLock()
 _ours: tuple[SparkContext, SparkSession] | None = None
@@ -125,7 +130,8 @@ def _start(master: str, ui: bool) -> SparkContext:
     python = os.environ.get("PYSPARK_PYTHON", sys.executable)
     with _environment("PYSPARK_PYTHON", python), _environment("SPARK_HOME", lean_home()), _own_interrupt():
         if SparkContext._gateway is None:
-            ensure_java()
+            options = [*_JVM_OPTIONS, *jvm_options(ensure_java())]
+            conf.set("spark.driver.extraJavaOptions", " ".join(options))
             _log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the JVM
             try:
                 gateway = launch_gateway(conf, {"stdout": _log, "stderr": _log})
@@ -152,9 +158,6 @@ def _core_settings(ui: bool) -> dict[str, str]:
         # Loopback only: nothing of a notebook's Spark should listen on the network.
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        # This JVM plans and shuffles a few blobs; the work is done in Python. Its own compiler would take longer than
-        # it ever wins back: docs/decisions/0002-a-light-jvm.md.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.local.dir": scratch,
         # Made only when somebody saves a table; the default would litter the folder of the notebook.
         "spark.sql.warehouse.dir": os.path.join(scratch, f"winquery-warehouse-{os.getpid()}"),

@@ -1,0 +1,42 @@
+"""``python -m workbench prepare``: do once what would make the first queries on a machine slow."""
+
+from __future__ import annotations
+
+import textwrap
+
+#: The quickstart's kind of query, run to its end on a handful of rows: it loads Spark's classes and compiles the
+#: kernels that such queries need. The JVM must have ended before the process does, so that its archive is whole.
+PROGRAM = textwrap.dedent(
+    """
+    import pyarrow as pa
+    import workbench
+    from pyspark import SparkContext
+    from workbench.codegen import AssembleKernel, FoldKernel
+    from workbench.codegen.source import Feed
+
+    stamps = pa.array(range(0, 7_200_000_000, 60_000_000), pa.timestamp("us", "UTC"))
+    numbers = pa.array(range(len(stamps)), pa.int64())
+    workbench.source("events", pa.table({"ts": stamps, "k": numbers.cast(pa.string()), "v": numbers}), time="ts")
+    select = "SELECT k, avg(v) AS a, max(v) AS b, count(*) AS n FROM events WHERE v IS NOT NULL GROUP BY k"
+    query = workbench.run(f"{select}, zoom(ts, '15 minutes / 1 minute', '1 hour')", name="prepare")
+    assert query.wait(300), query.status()
+    for kind in ("int", "float"):
+        kinds = [f"sum_{kind}", f"max_{kind}"]
+        FoldKernel([Feed("count", None), *(Feed(name, 0) for name in kinds)]).compile()
+        AssembleKernel(["count", *kinds]).compile()
+    workbench.stop_all()
+    process = SparkContext._gateway.proc
+    SparkContext._active_spark_context.stop()
+    process.stdin.close()
+    process.wait(300)
+    """
+)
+
+
+def run() -> int:
+    """Prepare this machine for this user; returns the exit status. Does nothing the second time."""
+    from workbench.spark.archive import prepare
+
+    path = prepare(PROGRAM)
+    print("no cache folder: every first query will take a little longer" if path is None else f"prepared: {path}")
+    return 0
