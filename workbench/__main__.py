@@ -1,4 +1,4 @@
-"""``python -m workbench``: look at this machine (`doctor`), prepare it (`prepare`), run a notebook (`run-notebook`)."""
+"""``python -m workbench``: look at this machine (`doctor`), `prepare` it, or run a notebook (`run-notebook`)."""
 
 from __future__ import annotations
 

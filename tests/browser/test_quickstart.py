@@ -58,9 +58,13 @@ def test_the_quickstart_moves_and_zooms(lab: Callable[..., Any]) -> None:
     for _ in range(4):
         page.wheel(-300)
         time.sleep(0.2)
+    page.wait_text("2 hours / 10 minutes (auto)", timeout=30)
+    time.sleep(1)
+    page.screenshot("quickstart-zoomed")  # the picture of the README
+    for _ in range(4):
+        page.wheel(-300)
+        time.sleep(0.2)
     page.wait_text("15 minutes / 1 minute (auto)", timeout=30)
-    time.sleep(1)  # the picture of the README
-    page.screenshot("quickstart-zoomed")
 
     # A slip of the pen is underlined, without a traceback.
     page.run_cell(TYPO)
