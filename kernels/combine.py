@@ -54,4 +54,5 @@ def combine_moments(a_n: Any, a_mean: Any, a_m2: Any, b_n: Any, b_mean: Any, b_m
     n = a_n + b_n
     delta = b_mean - a_mean
     share = b_n / np.maximum(n, 1.0)
-    return (n, a_mean + delta * share, a_m2 + b_m2 + delta * delta * a_n * share)
+    # Each factor meets a weight of 0 before they meet each other: inf * 0 would be NaN.
+    return (n, a_mean + delta * share, a_m2 + b_m2 + (delta * a_n) * (delta * share))

@@ -52,6 +52,26 @@ def test_a_users_session_is_reused_and_left_alone() -> None:
     assert printed.split() == ["True", "5"]
 
 
+def test_a_query_in_a_users_session_runs_on_this_python() -> None:
+    """The user's own workers are another interpreter (here: none at all); ours must have our packages."""
+    printed = run("""
+        import os
+        os.environ["PYSPARK_PYTHON"] = "/bin/false"
+        from pyspark.sql import SparkSession
+        mine = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+        import pyarrow as pa
+        import workbench
+        stamps = pa.array([0, 1_000_000, 61_000_000], pa.timestamp("us", "UTC"))
+        workbench.source("events", pa.table({"ts": stamps}), time="ts")
+        query = workbench.run("SELECT count(*) AS n FROM events GROUP BY window(ts, '1 minute')")
+        assert query.wait(300)
+        workbench.stop_all()
+        assert mine.sparkContext.pythonExec == "/bin/false"
+        print(query.results()["n"].tolist(), mine.range(3).count())
+    """)
+    assert printed.split() == ["[2,", "1]", "3"]
+
+
 def test_a_session_of_ours_keeps_quiet_and_to_itself() -> None:
     printed = run("""
         import os, signal, sys

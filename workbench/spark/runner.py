@@ -28,7 +28,7 @@ from workbench.spark.buckets import bucket_keys
 from workbench.spark.failure import root_cause
 from workbench.spark.processor import OUTPUT, BucketProcessor
 from workbench.spark.replay import ReplayOptions, ReplaySource, RunFolder, RunSpec
-from workbench.spark.session import bucket_count, log_tail
+from workbench.spark.session import bucket_count, log_tail, this_python
 
 State = Literal["starting", "running", "finished", "stopped", "failed"]
 
@@ -96,7 +96,8 @@ class StreamRunner:
         scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=self._session.sparkContext._temp_dir))
         self._folder = RunFolder(scratch / "run")
         try:
-            self._query = self._launch(self._checkpoint or scratch / "checkpoint")
+            with this_python(self._session.sparkContext):
+                self._query = self._launch(self._checkpoint or scratch / "checkpoint")
         except PySparkException as error:
             shutil.rmtree(scratch, ignore_errors=True)
             raise EngineError(root_cause(str(error))) from error

@@ -66,6 +66,22 @@ def bucket_count(context: SparkContext) -> int:
     return max(1, min(context.defaultParallelism, LOCAL_BUCKETS if _is_local(context) else 4 * LOCAL_BUCKETS))
 
 
+@contextlib.contextmanager
+def this_python(context: SparkContext) -> Iterator[None]:
+    """Functions that are handed to Spark inside run on this very interpreter.
+
+    A context of the user's may name another one, often the `python3` on PATH, which lacks our packages. On a cluster
+    the executors' interpreter is for whoever set the cluster up to choose.
+    """
+    theirs = context.pythonExec
+    if _is_local(context):
+        context.pythonExec = sys.executable
+    try:
+        yield
+    finally:
+        context.pythonExec = theirs
+
+
 def log_tail(lines: int = 20) -> str:
     """The last lines that a JVM of ours and its workers printed; empty where the JVM is the user's."""
     if _log is None:
