@@ -14,12 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import TYPE_CHECKING
 
 from benchmarks.workload import Bar, Figures, Workload
-
-if TYPE_CHECKING:
-    from workbench import LiveQuery
 
 SQL = """
 SELECT carrier, avg(dep_delay) AS mean_delay, max(dep_delay) AS worst, count(*) AS n
@@ -44,22 +40,13 @@ def child() -> None:
 
     workbench.source("flights", workbench.datasets.flights(), time="ts", replay="1 day/s")
     first = workbench.run(SQL, name="delays")
-    wait_for_result(first)
+    assert first.wait_for_results(120), first.status()
     cold = time.time() - started
     begin = time.perf_counter()
     second = workbench.run(OTHER_SQL, name="origins")
-    wait_for_result(second)
+    assert second.wait_for_results(120), second.status()
     print(json.dumps({"cold_s": cold, "warm_s": time.perf_counter() - begin}), flush=True)
     workbench.stop_all()
-
-
-def wait_for_result(query: LiveQuery, seconds: float = 120) -> None:
-    """Return as soon as the query has a result; raises TimeoutError after ``seconds``."""
-    deadline = time.monotonic() + seconds
-    while not len(query.results(format="arrow")):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"no result within {seconds:g} s: {query.status()}")
-        time.sleep(0.02)
 
 
 def run(quick: bool) -> Figures:

@@ -44,6 +44,8 @@ class WinqueryMagics(Magics):
             print(explain(default_session().plan(queries)))
         if options.dry_run:
             return None
+        if default_session().is_cold():
+            print("starting Spark, once a kernel: some ten seconds", flush=True)
         handles = default_session().start(queries)
         assert self.shell is not None
         self.shell.push({handle.name: handle for handle in handles})

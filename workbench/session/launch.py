@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from workbench.errors import EngineError
 from workbench.plan import SharedPlan
 from workbench.runtime.wire import Report
 from workbench.session.sources import Source
@@ -46,3 +47,9 @@ def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliv
         resume_clock=clock,
     )
     return StreamRunner(get_session(), plan, options, deliver)
+
+
+def raise_failure(progress: Progress) -> None:
+    """Raise EngineError where the progress is that of a failed plan."""
+    if progress.state == "failed":
+        raise EngineError(progress.error or "the query failed", hint="`.status()` and `.progress().details` say more")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from workbench.errors import QueryError, did_you_mean
 from workbench.logical import Query
 from workbench.plan import explain
 from workbench.results import QueryResults, Status
+from workbench.session.launch import raise_failure
 from workbench.time import format_time
 
 if TYPE_CHECKING:
@@ -136,6 +139,26 @@ class LiveQuery:
         Raises EngineError when the query failed.
         """
         return self._stream.wait(timeout)
+
+    def wait_for_results(self, timeout: float = 60.0) -> bool:
+        """Wait until there is a first result; False when ``timeout`` seconds passed or the stream ended without one.
+
+        Raises EngineError when the query failed.
+        """
+        changed = threading.Event()
+        cancel = self._results.subscribe(changed.set)
+        deadline = time.monotonic() + timeout
+        try:
+            while not self._results.version:
+                progress = self.progress()
+                raise_failure(progress)
+                left = deadline - time.monotonic()
+                if left <= 0 or progress.state in ("finished", "stopped"):
+                    return bool(self._results.version)
+                changed.wait(min(left, 0.25))
+            return True
+        finally:
+            cancel()
 
     def stop(self) -> None:
         """Leave the shared plan; the stream ends with its last query. Stopping twice does nothing."""

@@ -29,6 +29,14 @@ class Session:
         self._streams: dict[str, SharedStream] = {}
         self._live: dict[str, LiveQuery] = {}
 
+    def is_cold(self) -> bool:
+        """Whether the next query must wait for Spark to come up first."""
+        if self._launch is not on_spark:
+            return False
+        from workbench.spark.session import is_running
+
+        return not is_running()
+
     @property
     def sources(self) -> dict[str, Source]:
         """The sources by name."""

@@ -7,13 +7,12 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.errors import EngineError
 from workbench.logical import Query, Workload
 from workbench.plan import SharedPlan, compile_workload
 from workbench.results import QueryResults, ResultBatch
 from workbench.runtime.lowering import result_schema
 from workbench.runtime.wire import Report
-from workbench.session.launch import Deliver, Launch, Runner
+from workbench.session.launch import Deliver, Launch, Runner, raise_failure
 from workbench.session.sources import Source
 
 if TYPE_CHECKING:
@@ -101,9 +100,7 @@ class SharedStream:
         if runner is None:
             return True
         ended = runner.wait(timeout)
-        progress = runner.progress()
-        if progress.state == "failed":
-            raise EngineError(progress.error or "the query failed", hint="`.status()` says more")
+        raise_failure(runner.progress())
         return ended
 
 

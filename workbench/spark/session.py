@@ -61,6 +61,11 @@ def get_session(*, master: str = "local[*]", ui: bool = False) -> SparkSession:
         return _ours[1]
 
 
+def is_running() -> bool:
+    """Whether :func:`get_session` would answer at once."""
+    return _running_context() is not None
+
+
 def bucket_count(context: SparkContext) -> int:
     """Shuffle partitions, and so buckets, of our queries: one per core, few locally."""
     return max(1, min(context.defaultParallelism, LOCAL_BUCKETS if _is_local(context) else 4 * LOCAL_BUCKETS))
