@@ -75,11 +75,14 @@ class LabPage:
         return "\n".join(parts)
 
     def comms(self) -> int:
-        """How many comms the kernel has open."""
+        """How many widget comms the kernel has open.
+
+        JupyterLab opens one of its own (`jupyter.widget.control`) to ask for widgets after a reload, and may leave it.
+        """
         return int(
             self._js(
-                "async (panel) => Object.keys((await panel.sessionContext.session.kernel.requestCommInfo({}))"
-                ".content.comms).length"
+                "async (panel) => Object.keys((await panel.sessionContext.session.kernel.requestCommInfo("
+                "{target_name: 'jupyter.widget'})).content.comms).length"
             )
         )
 

@@ -94,8 +94,8 @@ def test_every_function_is_compared() -> None:
 
 
 @pytest.mark.spark
-def test_same_values_and_types_as_spark(spark_sql: Any) -> None:
-    frame = spark_sql.createDataFrame(ROWS)
+def test_same_values_and_types_as_spark(spark: Any) -> None:
+    frame = spark.createDataFrame(ROWS)
     theirs = frame.selectExpr(*(f"{text} AS c{i}" for i, text in enumerate(CASES))).toArrow()
     batch = ROWS.combine_chunks().to_batches()[0]
     faults = []
