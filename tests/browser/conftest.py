@@ -77,7 +77,7 @@ class LabPage:
     def comms(self) -> int:
         """How many widget comms the kernel has open.
 
-        JupyterLab opens one of its own (`jupyter.widget.control`) to ask for widgets after a reload, and may leave it.
+        JupyterLab opens one of its own (`jupyter.widget.control`) to ask for widgets after a reload; it may stay.
         """
         return int(
             self._js(
