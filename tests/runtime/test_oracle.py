@@ -121,7 +121,8 @@ def test_provisional_results_are_what_is_known_so_far(workload: Workload, batche
 
 
 @pytest.mark.slow
-@settings(max_examples=3_000, deadline=None)
+@pytest.mark.timeout(1_200)
+@settings(max_examples=1_000, deadline=None)
 @given(workloads(most=8), streams(most=120), st.integers(1, 4))
 def test_many_workloads_equal_the_oracle(workload: Workload, batches: list[pa.Table], buckets: int) -> None:
     engine = Engine(compile_workload(workload), buckets=buckets)
