@@ -39,7 +39,11 @@ def jvm_options(java: JavaHome) -> list[str]:
 def archive_path(java: JavaHome) -> Path | None:
     """Where the archive of this Java and this PySpark lies or would lie; None without a cache folder."""
     folder = cache_folder("java")
-    made_by = f"{java.executable.resolve()} {java.version} {pyspark.__version__} {pyspark.__file__}"
+    # Java takes an archive only with the very jar files it was made from: their time stamps are part of the name, so
+    # that an environment that is made anew gets an archive of its own.
+    jars = Path(pyspark.__file__).parent / "jars"
+    stamp = max((jar.stat().st_mtime_ns for jar in jars.glob("spark-core*.jar")), default=0)
+    made_by = f"{java.executable.resolve()} {java.version} {pyspark.__version__} {pyspark.__file__} {stamp}"
     return None if folder is None else folder / f"classes-{sha256(made_by.encode()).hexdigest()[:12]}.jsa"
 
 
