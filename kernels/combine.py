@@ -2,8 +2,9 @@
 
 Each ``lift_*`` makes the fields of a partial aggregate from one value (or an array of values), each
 ``combine_*`` merges the fields of two partials of neighbouring rows, left before right. They are associative, so
-any tree over the rows gives the same answer (floating-point rounding aside). Not one of them subtracts from a
-running total: a result depends on its own rows alone.
+any tree over the rows gives the same answer (floating-point rounding aside). An ``invert_*`` takes rows away from
+the left, ``combine(prefix, invert(total, prefix)) == total``; there is one only where it is exact whatever the
+prefix was, so that a result depends on its own rows alone.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ def lift_value(x: Any) -> Any:
 def combine_add(a: Any, b: Any) -> Any:
     """Sum of two counts or floats. Identity 0."""
     return (a + b,)
+
+
+def invert_add(total: Any, prefix: Any) -> Any:
+    """What is left of an integer sum; exact, since integers of one width are a group even where they wrap."""
+    return (total - prefix,)
 
 
 def combine_min(a: Any, b: Any) -> Any:
@@ -42,6 +48,11 @@ def combine_wide(a_low: Any, a_high: Any, b_low: Any, b_high: Any) -> Any:
     """Sum of two 128-bit integers; exact for 2**64 rows of any int64. Identity (0, 0)."""
     low = a_low + b_low
     return (low, a_high + b_high + (low < a_low))
+
+
+def invert_wide(total_low: Any, total_high: Any, prefix_low: Any, prefix_high: Any) -> Any:
+    """Difference of two 128-bit integers."""
+    return (total_low - prefix_low, total_high - prefix_high - (total_low < prefix_low))
 
 
 def lift_moments(x: Any) -> Any:

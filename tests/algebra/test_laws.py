@@ -54,6 +54,12 @@ def test_identity_and_associativity(name: str, data: st.DataObject) -> None:
         np.testing.assert_equal(left, right)
     if kind.idempotent:
         np.testing.assert_equal(combined(name, a, a), a)
+    if kind.commutative and name != "moments":
+        np.testing.assert_equal(combined(name, a, b), combined(name, b, a))
+    if kind.invert is not None:
+        total = combined(name, a, b)
+        np.testing.assert_equal(kind.invert(*total, *a), b)
+        np.testing.assert_equal(kind.invert(*kind.invert(*combined(name, total, c), *a), *b), c)
 
 
 def test_wide_sums_are_exact_beyond_64_bits() -> None:

@@ -2,7 +2,7 @@
 
 A partial is what can be shared: it is computed once per slice and merged into every window that needs it. Each
 kind is a monoid ``(identity, combine)`` with a ``lift`` from one value (*SlideSide* §2, *General Stream Slicing*
-§5.4.1). None of the kinds here uses an inverse; ``kernels/combine.py`` says why.
+§5.4.1). Counts and integers, which can be taken apart exactly, have an inverse as well; floats have none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class PartialKind:
     ``input`` is the NumPy type its values are brought to before ``lift`` (None: the kind looks at no value, only
     at which rows have one). ``lift(x) -> fields`` and ``combine(*left, *right) -> fields`` are functions of
     :mod:`workbench.kernels.combine`, valid on arrays and, compiled, on scalars. ``idempotent``: combining a
-    partial with itself changes nothing.
+    partial with itself changes nothing. ``commutative``: the order of two partials does not matter. ``invert(*total,
+    *prefix) -> fields`` makes the monoid a group: what ``combine(prefix, rest) == total`` leaves of ``total``, exact
+    for every ``prefix``, or None.
     """
 
     name: str
@@ -42,6 +44,8 @@ class PartialKind:
     lift: Callable[..., tuple[Any, ...]]
     combine: Callable[..., tuple[Any, ...]]
     idempotent: bool = False
+    commutative: bool = True
+    invert: Callable[..., tuple[Any, ...]] | None = None
 
     @property
     def identity(self) -> tuple[int | float, ...]:
@@ -52,7 +56,14 @@ class PartialKind:
 _INT = np.iinfo(np.int64)
 
 _KINDS = (
-    PartialKind("count", (Field("n", "int64", 0),), None, combine.lift_value, combine.combine_add),
+    PartialKind(
+        "count",
+        (Field("n", "int64", 0),),
+        None,
+        combine.lift_value,
+        combine.combine_add,
+        invert=combine.invert_add,
+    ),
     PartialKind("sum_float", (Field("sum", "float64", 0.0),), "float64", combine.lift_value, combine.combine_add),
     PartialKind(
         "sum_int",
@@ -60,6 +71,7 @@ _KINDS = (
         "int64",
         combine.lift_wide,
         combine.combine_wide,
+        invert=combine.invert_wide,
     ),
     PartialKind(
         "min_float",
