@@ -1,6 +1,6 @@
 """Generated source as real modules, so that numba's disk cache works and tracebacks show the text.
 
-A module is named by the sha256 of its text, of the functions it calls, of numba's version and of the processor;
+A module is named by the sha256 of its text, of the kernels it calls, of numba's version and of the processor;
 it lives in the user's cache folder (mode 0700) beside numba's own files, so another process finds the machine code.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 from workbench.cache import cache_folder
-from workbench.kernels import combine
+from workbench.kernels import combine, jit, scan
 
 
 def _folder() -> Path | None:
@@ -26,7 +26,8 @@ def _folder() -> Path | None:
 
 def digest(source: str) -> str:
     """The name of a kernel: changes with its text and with everything that its machine code depends on."""
-    parts = [source, Path(combine.__file__).read_text(), version("numba"), *os.uname()[3:], _processor()]
+    called = [Path(str(module.__file__)).read_text() for module in (combine, jit, scan)]
+    parts = [source, *called, version("numba"), *os.uname()[3:], _processor()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 

@@ -1,0 +1,171 @@
+"""Windows over the last rows of a sequence, for every row: the compiled kernels with their state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.algebra import PARTIALS, PartialKind
+from workbench.codegen import modules
+from workbench.codegen.rows import differences_source, doubling_source, overlaid_source
+
+Array = npt.NDArray[Any]
+Fields = tuple[Array, ...]
+
+#: Rows of one piece: short enough that a few columns of it stay in the first-level cache, long enough for loops.
+PIECE = 2048
+
+
+class RowKernel(Protocol):
+    """Some windows of one monoid. ``partials`` is how many partial aggregates the state holds."""
+
+    partials: int
+
+    def push(self, fields: Fields, out: Fields) -> None:
+        """Take in the partials of ``n`` rows and write the windows that end at each, ``[window, n]``."""
+
+
+@cache
+def _compiled(source: str) -> Callable[..., None]:
+    function: Callable[..., None] = modules.load(modules.digest(source), source).push
+    return function
+
+
+def unit_of(kind: PartialKind, dtypes: Sequence[npt.DTypeLike]) -> Fields:
+    """The identity as arrays of one element, in the types that the rows have (an int32 minimum stays int32)."""
+    found = []
+    for field, dtype in zip(kind.fields, map(np.dtype, dtypes), strict=True):
+        value = field.identity
+        if dtype.kind in "iu" and value != 0:
+            value = np.iinfo(dtype).max if value > 0 else np.iinfo(dtype).min
+        found.append(np.array([value], dtype))
+    return tuple(found)
+
+
+class Differences:
+    """A ring of prefix partials; every window is the difference of two. For groups."""
+
+    def __init__(self, kind: PartialKind, sizes: Sequence[int], dtypes: Sequence[npt.DTypeLike]) -> None:
+        if kind.invert is None:
+            raise TypeError(f"`{kind.name}` has no exact inverse, so its windows cannot be differences of prefixes")
+        self._push = _compiled(differences_source(kind))
+        self._sizes = np.array(sizes, np.int64)
+        self._tile = PIECE
+        rows = max(8, -(-int(self._sizes.max() + 1) // self._tile) + 1) * self._tile
+        self._ring = tuple(np.zeros(rows + self._tile, dtype) for dtype in dtypes)
+        self._at = np.zeros(1, np.int64)
+        self.partials = rows
+
+    def push(self, fields: Fields, out: Fields) -> None:
+        self._push(*fields, *self._ring, self._at, self._sizes, self._tile, *out)
+
+
+class Overlaid:
+    """One suffix scan of every ``chunk`` rows and one running prefix for all windows of at least ``chunk`` rows."""
+
+    def __init__(
+        self, kind: PartialKind, sizes: Sequence[int], dtypes: Sequence[npt.DTypeLike], chunk: int | None = None
+    ) -> None:
+        chunk = min(min(sizes), PIECE) if chunk is None else chunk
+        if not 1 < chunk <= min(sizes):
+            raise ValueError(f"a chunk has more than 1 row and at most as many as a window, got {chunk}")
+        self._push = _compiled(overlaid_source(kind))
+        reach = np.array(sizes, np.int64) - 1
+        back = -(-reach // chunk)
+        ring = max(1, int(back.max()))
+        unit = unit_of(kind, dtypes)
+
+        def blank(*shape: int) -> Fields:
+            return tuple(np.full(shape, one[0], one.dtype) for one in unit)
+
+        count = len(reach)
+        self._state: list[Array] = [
+            *blank(chunk),
+            *blank(chunk),
+            *blank(ring * chunk),
+            *blank(ring),
+            *blank(count, ring + 1),
+            *blank(count),
+            *blank(count),
+            *blank(count),
+            *unit,
+            np.zeros(2, np.int64),
+            reach,
+            2 - back,
+            np.zeros(count, np.int64),
+        ]
+        self.partials = chunk * (2 + ring) + ring + int(back.sum()) + 3 * count
+
+    def push(self, fields: Fields, out: Fields) -> None:
+        self._push(*fields, *self._state, *out)
+
+
+class Doubling:
+    """Partials of the last 1, 2, 4, ... rows; short windows are put together from them."""
+
+    def __init__(self, kind: PartialKind, sizes: Sequence[int], dtypes: Sequence[npt.DTypeLike]) -> None:
+        self._push = _compiled(doubling_source(kind))
+        self._sizes = np.array(sizes, np.int64)
+        longest = int(self._sizes.max())
+        self._tile = PIECE // 2
+        shape = (longest.bit_length(), longest - 1 + self._tile)
+        self._levels = tuple(np.full(shape, one[0], one.dtype) for one in unit_of(kind, dtypes))
+        self.partials = shape[0] * shape[1]
+
+    def push(self, fields: Fields, out: Fields) -> None:
+        self._push(*fields, *self._levels, self._sizes, self._tile, *out)
+
+
+#: Windows of fewer rows than this are put together by doubling, those of fewer than ``MEDIUM`` have chunks of their own.
+SHORT, MEDIUM = 257, 1024
+
+
+class RowWindows:
+    """The windows ``sizes`` (in rows, sliding by one) over a sequence of partials of one kind.
+
+    A window that is not full yet has what there is. ``dtypes`` are the types of the fields, by default the kind's.
+    """
+
+    def __init__(
+        self, kind: str | PartialKind, sizes: Sequence[int], dtypes: Sequence[npt.DTypeLike] | None = None
+    ) -> None:
+        self.kind = PARTIALS[kind] if isinstance(kind, str) else kind
+        self.sizes = tuple(sizes)
+        self.dtypes = tuple(np.dtype(d) for d in dtypes or [field.dtype for field in self.kind.fields])
+        self.parts = self._parts()
+
+    def _parts(self) -> list[tuple[list[int], RowKernel]]:
+        if self.kind.invert is not None:
+            return [(list(range(len(self.sizes))), Differences(self.kind, self.sizes, self.dtypes))]
+        bounds = [0, SHORT, MEDIUM, max(*self.sizes, MEDIUM) + 1]
+        parts: list[tuple[list[int], RowKernel]] = []
+        for low, high in zip(bounds, bounds[1:], strict=False):
+            chosen = [q for q, size in enumerate(self.sizes) if low <= size < high]
+            if chosen:
+                make = Doubling if high == SHORT else Overlaid
+                parts.append((chosen, make(self.kind, [self.sizes[q] for q in chosen], self.dtypes)))
+        return parts
+
+    @property
+    def partials(self) -> int:
+        """How many partial aggregates are kept."""
+        return sum(part.partials for _, part in self.parts)
+
+    def push(self, fields: Fields, out: Fields | None = None) -> Fields:
+        """The windows that end at each of the next rows: fields ``[window, row]``, into ``out`` where it is given."""
+        shape = (len(self.sizes), len(fields[0]))
+        if out is None:
+            out = tuple(np.empty(shape, dtype) for dtype in self.dtypes)
+        for chosen, part in self.parts:
+            if len(chosen) == len(self.sizes):
+                part.push(fields, out)
+                continue
+            own = tuple(np.empty((len(chosen), shape[1]), dtype) for dtype in self.dtypes)
+            part.push(fields, own)
+            for target, values in zip(out, own, strict=True):
+                target[chosen] = values
+        return out

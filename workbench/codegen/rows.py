@@ -1,0 +1,253 @@
+"""Source text of the kernels over rows: many windows that slide by one row, one batch at a time.
+
+Three specialisations of the generalized aggregation graph (*LightSaber* §5), each with the state that it carries from
+batch to batch. All work in pieces that stay in the first-level cache, with every window inside the loop over pieces
+(fused), and read older rows from rings that hold as many as the largest window needs.
+
+``differences``
+    SlideSide for groups (*SlideSide* §3.1) without the suffix scan: the ring is unrolled, so no window is ever
+    inverted. A ring of prefix partials; a window is the difference of two.
+``overlaid``
+    SlideSide for monoids (*SlideSide* §3.2). The stacks of all windows lie over each other: one suffix scan of every
+    ``chunk`` rows, one running prefix, shared by all windows of at least ``chunk`` rows. A window is a suffix of one
+    chunk, the chunks in between (TwoStacks over chunk partials, a combine every ``chunk`` rows), and a prefix.
+``doubling``
+    Short windows of any monoid: partials of the last 1, 2, 4, ... rows, a window from at most ``log2(size)`` of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.algebra import PartialKind
+from workbench.kernels import combine
+
+#: Monoids of one field that are one machine instruction: scanned with SIMD (``kernels/scan.py``).
+SCANS = {combine.combine_add: "add", combine.combine_min: "min", combine.combine_max: "max"}
+
+
+class _Text:
+    """The lines of one kernel; ``{x}`` of a line stands for a name with a field's number, once for each field."""
+
+    def __init__(self, kind: PartialKind) -> None:
+        self.kind = kind
+        self.fields = range(len(kind.fields))
+        self.scan = SCANS.get(kind.combine) if len(kind.fields) == 1 else None
+        self.lines: list[str] = []
+
+    def __call__(self, *lines: str) -> None:
+        self.lines += lines
+
+    def each(self, line: str) -> None:
+        """The line once for every field, ``#`` its number."""
+        self.lines += [line.replace("#", str(j)) for j in self.fields]
+
+    def merge(self, indent: str, target: str, *operands: str, function: str = "combine_") -> None:
+        """``target = operand . operand . ...`` on all fields, from the right, so that the left one comes last."""
+        *before, right = [self.every(operand) for operand in operands]
+        while before:
+            left = before.pop()
+            name = self.every(target) if not before else self.every("t#")
+            self.lines.append(f"{indent}{name}, = {function}({left}, {right})")
+            right = self.every("t#")
+
+    def every(self, text: str) -> str:
+        return ", ".join(text.replace("#", str(j)) for j in self.fields)
+
+    def prefix(self, indent: str, source: str, target: str, carry: str) -> None:
+        """A prefix scan of slices; ``source`` and ``target`` are sliceable names, ``carry`` names per field."""
+        if self.scan:
+            self.lines.append(f"{indent}prefix({source.replace('#', '0')}, {target.replace('#', '0')}, {carry}0)")
+            return
+        for j in self.fields:
+            self.lines.append(f"{indent}u{j} = {source.replace('#', str(j))}")
+            self.lines.append(f"{indent}v{j} = {target.replace('#', str(j))}")
+        self.lines.append(f"{indent}for i in range(u0.size):")
+        self.merge(indent + "    ", f"{carry}#", f"{carry}#", "u#[i]")
+        self.lines += [f"{indent}    v{j}[i] = {carry}{j}" for j in self.fields]
+
+    def suffix(self, indent: str, source: str, target: str, carry: str) -> None:
+        """As :meth:`prefix`, from the end."""
+        if self.scan:
+            self.lines.append(f"{indent}suffix({source.replace('#', '0')}, {target.replace('#', '0')}, {carry}0)")
+            return
+        for j in self.fields:
+            self.lines.append(f"{indent}u{j} = {source.replace('#', str(j))}")
+            self.lines.append(f"{indent}v{j} = {target.replace('#', str(j))}")
+        self.lines.append(f"{indent}for i in range(u0.size - 1, -1, -1):")
+        self.merge(indent + "    ", f"{carry}#", "u#[i]", f"{carry}#")
+        self.lines += [f"{indent}    v{j}[i] = {carry}{j}" for j in self.fields]
+
+    def text(self, name: str, parameters: Sequence[str]) -> str:
+        names = [p.replace("#", str(j)) for p in parameters for j in (self.fields if "#" in p else [0])]
+        head = ["import numpy as np", "from workbench.kernels import combine, scan"]
+        head += ["from workbench.kernels.jit import jit", f"combine_ = jit(combine.{self.kind.combine.__name__})"]
+        if self.kind.invert is not None:
+            head.append(f"invert_ = jit(combine.{self.kind.invert.__name__})")
+        if self.scan:
+            head += [f"prefix = scan.prefix_{self.scan}", f"suffix = scan.suffix_{self.scan}"]
+        return "\n".join([*head, "@jit", f"def {name}({', '.join(names)}):", *self.lines, ""])
+
+
+def differences_source(kind: PartialKind) -> str:
+    """``push(x.., ring.., at, sizes, tile, out..)`` for a group; see :mod:`workbench.codegen.row_windows` for state.
+
+    ``ring`` has ``rows + tile`` places, ``rows`` a multiple of ``tile``; the last ``tile`` repeat the first, so that
+    a piece that begins near the end needs no second part. ``at[0]`` is the place of the next row.
+    """
+    t = _Text(kind)
+    t(
+        "    rows = r0.size - tile",
+        "    n = x0.size",
+        "    row = 0",
+        "    while row < n:",
+        "        pos = at[0]",
+        "        m = min(tile - pos % tile, n - row)",
+        "        last = (pos - 1) % rows",
+    )
+    t.each("        z# = r#[last]")
+    t.prefix("        ", "x#[row:row + m]", "r#[pos:pos + m]", "z")
+    t("        if pos < tile:")
+    t.each("            r#[rows + pos:rows + pos + m] = r#[pos:pos + m]")
+    t.each("        e# = r#[pos:pos + m]")
+    t("        for q in range(sizes.size):", "            start = (pos - sizes[q]) % rows")
+    t.each("            s# = r#[start:start + m]")
+    t.each("            w# = o#[q, row:row + m]")
+    t("            for i in range(m):")
+    t.merge(" " * 16, "w#[i]", "e#[i]", "s#[i]", function="invert_")
+    t("        at[0] = (pos + m) % rows", "        row += m")
+    return t.text("push", ["x#", "r#", "at", "sizes", "tile", "o#"])
+
+
+def overlaid_source(kind: PartialKind) -> str:
+    """``push(x.., c.., p.., s.., a.., f.., b.., near.., far.., unit.., at, reach, base, top, out..)``.
+
+    ``c``, ``p`` rows and prefixes of the current chunk, ``s`` the ring of suffixes and ``a`` the ring of chunk
+    partials, ``f[q]``, ``b[q]`` the stacks over chunks of each window (front from ``base`` to ``top``, back),
+    ``near[q]`` and ``far[q]`` the partial of the chunks in between for starts in the older and the newer chunk.
+    ``at`` is (chunk, rows in it), ``reach[q] = size - 1 >= chunk - 1``; ``unit`` the identity.
+    """
+    t = _Text(kind)
+    t(
+        "    chunk, ring = c0.size, a0.size",
+        "    n = x0.size",
+        "    row = 0",
+        "    while row < n:",
+        "        now, offset = at[0], at[1]",
+        "        end = min(chunk, offset + n - row)",
+        "        shift = row - offset",
+        "        whole = offset == 0 and end == chunk",
+        "        if not whole:",
+    )
+    t.each("            c#[offset:end] = x#[row:row + end - offset]")
+    t.each("        z# = p#[offset - 1] if offset else unit#[0]")
+    t.prefix("        ", "x#[row:row + end - offset]", "p#[offset:end]", "z")
+    t(
+        "        for q in range(reach.size):",
+        "            back = -(-reach[q] // chunk)",
+        "            cut = back * chunk - reach[q]  # the window of the chunk's row i starts at place i + cut, chunks back",
+        "            low, high = offset, min(end, chunk - cut)",
+        "            if low < high:",
+        "                start = (now - back) % ring * chunk + low + cut",
+        "                m = high - low",
+    )
+    _segment(t, "near")
+    t(
+        "            low, high = max(offset, chunk - cut), end",
+        "            if low < high and back > 1:",
+        "                start = (now - back + 1) % ring * chunk + low + cut - chunk",
+        "                m = high - low",
+    )
+    _segment(t, "far")
+    t("            elif low < high:")
+    t.each("                o#[q, low + shift:high + shift] = p#[low:high]")
+    t(
+        "        row += end - offset",
+        "        at[1] = end",
+        "        if end == chunk:",
+        "            at[0], at[1] = now + 1, 0",
+        "            place = now % ring",
+    )
+    t.each("            z# = unit#[0]")
+    t.each("            g# = x#[shift:shift + chunk] if whole else c#")
+    t.suffix("            ", "g#", "s#[place * chunk:(place + 1) * chunk]", "z")
+    t.each("            a#[place] = s#[place * chunk]")
+    _advance(t)
+    return t.text(
+        "push",
+        ["x#", "c#", "p#", "s#", "a#", "f#", "b#", "near#", "far#", "unit#", "at", "reach", "base", "top", "o#"],
+    )
+
+
+def _segment(t: _Text, middle: str) -> None:
+    """Results of the rows ``low .. high`` of the chunk, all of whose windows start in one chunk."""
+    t.each("                w# = o#[q, low + shift:high + shift]")
+    t.each("                u# = s#[start:start + m]")
+    t.each("                v# = p#[low:high]")
+    t.each(f"                y# = {middle}#[q]")
+    t("                for i in range(m):")
+    t.merge(" " * 20, "w#[i]", "u#[i]", "y#", "v#[i]")
+
+
+def _advance(t: _Text) -> None:
+    """A chunk is complete: move the stacks over chunks of every window by one (TwoStacks, *SlideSide* §2)."""
+    t("            for q in range(reach.size):", "                low = now + 2 + -reach[q] // chunk")
+    t.merge(" " * 16, "b#[q]", "b#[q]", "a#[place]")
+    t(
+        "                if low >= top[q]:  # flip",
+        "                    base[q], top[q] = low, now + 1",
+    )
+    t.each("                    z# = unit#[0]")
+    t.each("                    b#[q] = z#")
+    t("                    if low <= now + 1:")
+    t.each("                        f#[q, now + 1 - low] = z#")
+    t("                    for j in range(now, low - 1, -1):", "                        old = j % ring")
+    t.merge(" " * 24, "z#", "a#[old]", "z#")
+    t.each("                        f#[q, j - low] = z#")
+    t("                place_ = low - base[q]")
+    t.merge(" " * 16, "near#[q]", "f#[q, place_]", "b#[q]")
+    t("                if low < now + 1:")
+    t.merge(" " * 20, "far#[q]", "f#[q, place_ + 1]", "b#[q]")
+
+
+def doubling_source(kind: PartialKind) -> str:
+    """``push(x.., level.., sizes, tile, out..)``: windows of up to ``level.shape[1] - tile`` rows.
+
+    ``level[k, history + i]`` is the partial of the last ``2**k`` rows up to row i of the tile; the columns before
+    ``history`` hold the rows before.
+    """
+    t = _Text(kind)
+    t(
+        "    levels, history = l0.shape[0], l0.shape[1] - tile",
+        "    n = x0.size",
+        "    for row in range(0, n, tile):",
+        "        m = min(tile, n - row)",
+        "        width = history + m",
+    )
+    t.each("        l#[0, history:width] = x#[row:row + m]")
+    t("        for k in range(1, levels):", "            half = 1 << (k - 1)")
+    t.each("            u#, v# = l#[k - 1, :width - half], l#[k - 1, half:width]")
+    t.each("            w# = l#[k, half:width]")
+    t("            for i in range(width - half):")
+    t.merge(" " * 16, "w#[i]", "u#[i]", "v#[i]")
+    t("        for q in range(sizes.size):")
+    t.each("            w# = o#[q, row:row + m]")
+    t(
+        "            left, fresh = sizes[q], True",
+        "            for k in range(levels - 1, -1, -1):",
+        "                if left & (1 << k):",
+        "                    left -= 1 << k",
+    )
+    t.each("                    u# = l#[k, history - left:width - left]")
+    t(
+        "                    if fresh:",
+        "                        fresh = False",
+        "                        for i in range(m):",
+    )
+    t.each("                            w#[i] = u#[i]")
+    t("                    else:", "                        for i in range(m):")
+    t.merge(" " * 28, "w#[i]", "w#[i]", "u#[i]")
+    # Level k needs 2**k - 1 rows before it, so the rows alone are enough to go on from.
+    t("        for i in range(history):")
+    t.each("            l#[0, i] = l#[0, i + m]")
+    return t.text("push", ["x#", "l#", "sizes", "tile", "o#"])
