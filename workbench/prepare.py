@@ -11,8 +11,10 @@ PROGRAM = textwrap.dedent(
     import pyarrow as pa
     import workbench
     from pyspark import SparkContext
+    from workbench.algebra import PARTIALS
     from workbench.codegen import AssembleKernel, FoldKernel
     from workbench.codegen.source import Feed
+    from workbench.plan.gag import Algorithm
 
     stamps = pa.array(range(0, 7_200_000_000, 60_000_000), pa.timestamp("us", "UTC"))
     numbers = pa.array(range(len(stamps)), pa.int64())
@@ -23,7 +25,10 @@ PROGRAM = textwrap.dedent(
     for kind in ("int", "float"):
         kinds = [f"sum_{kind}", f"max_{kind}"]
         FoldKernel([Feed("count", None), *(Feed(name, 0) for name in kinds)]).compile()
-        AssembleKernel(["count", *kinds]).compile()
+        for name in ["count", *kinds, f"min_{kind}"]:
+            inverse = PARTIALS[name].invert is not None
+            for algorithm in [Algorithm.SLIDE_SIDE_INV] if inverse else [Algorithm.SLIDE_SIDE, Algorithm.TWO_STACKS]:
+                AssembleKernel(name, algorithm).compile()
     workbench.stop_all()
     process = SparkContext._gateway.proc
     SparkContext._active_spark_context.stop()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from workbench.algebra import PARTIALS
-from workbench.codegen import AssembleKernel, FoldKernel
+from workbench.codegen import FoldKernel
 from workbench.codegen.source import Feed, fold_source
 
 RNG = np.random.default_rng(7)
@@ -40,21 +40,6 @@ def test_fold_variants_agree() -> None:
             assert one.dtype == other.dtype
             np.testing.assert_allclose(one, other, rtol=1e-9, err_msg=feed.kind)
         assert [field[-1] for field in left] == list(feed.monoid.identity), "a group without rows is the identity"
-
-
-def test_assemble_variants_agree() -> None:
-    names = sorted(PARTIALS)
-    partials = [
-        tuple(RNG.integers(0, 100, (50, 3)).astype(field.dtype) for field in PARTIALS[name].fields) for name in names
-    ]
-    first = np.sort(RNG.integers(0, 50, 70))
-    last = np.maximum.accumulate(np.minimum(50, first + RNG.integers(0, 20, 70)))
-    kernel = AssembleKernel(names)
-    generic = kernel(first, last, partials, compiled=False)
-    compiled = kernel(first, last, partials, compiled=True)
-    for left, right in zip(generic, compiled, strict=True):
-        for one, other in zip(left, right, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
 def test_equal_shapes_have_equal_text_and_no_text_of_a_user() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from workbench.algebra import PARTIALS, PartialKind
 from workbench.codegen import row_windows
 from workbench.codegen.row_windows import Differences, Doubling, Overlaid, RowWindows
+from workbench.plan import cost
 
 GROUPS = [name for name, kind in PARTIALS.items() if kind.invert is not None]
 SPECIAL = [np.nan, np.inf, -np.inf, -0.0, 1e90, -1e90]
@@ -20,10 +21,9 @@ SPECIAL = [np.nan, np.inf, -np.inf, -0.0, 1e90, -1e90]
 
 @pytest.fixture(autouse=True)
 def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces and classes of sizes so small that short streams reach every corner."""
+    """Pieces so small that short streams reach every corner."""
     monkeypatch.setattr(row_windows, "PIECE", 16)
-    monkeypatch.setattr(row_windows, "SHORT", 6)
-    monkeypatch.setattr(row_windows, "MEDIUM", 25)
+    monkeypatch.setattr(cost, "PIECE", 16)
 
 
 def lifted(kind: PartialKind, values: list[float]) -> tuple[Any, ...]:
@@ -111,7 +111,7 @@ def test_a_monoid_without_inverse_has_no_differences(name: str) -> None:
 def test_nothing_of_a_row_stays_after_its_windows() -> None:
     """Cases N1, N3, N4 and N10: windows of zeros are 0 exactly, whatever was before them."""
     values = [2.06, 1e90, 0.888889, np.inf, np.nan, *[0.0] * 90]
-    for size in (2, 7, 30):
+    for size in (2, 7, 60):
         found = RowWindows("sum_float", [size]).push((np.array(values),))[0][0]
         assert (found[5 + size - 1 :] == 0).all()
 

@@ -10,6 +10,7 @@ import pytest
 from workbench.language import parse_queries
 from workbench.logical import Call, Column, Literal, Stream, Workload
 from workbench.plan import compile_workload, explain
+from workbench.plan.cost import BUILT_IN
 from workbench.plan.rules import never_null
 from workbench.time import DAY
 
@@ -27,7 +28,7 @@ GOLDENS = sorted((Path(__file__).parent / "goldens").glob("*.test"))
 
 def plan_text(sql: str) -> str:
     queries = parse_queries(sql, {"flights": FLIGHTS}, name="q")
-    return explain(compile_workload(Workload(FLIGHTS, queries)))
+    return explain(compile_workload(Workload(FLIGHTS, queries), costs=BUILT_IN))
 
 
 @pytest.mark.parametrize("path", GOLDENS, ids=[path.stem for path in GOLDENS])

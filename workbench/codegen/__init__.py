@@ -1,5 +1,7 @@
 """Kernels made to measure for a shared plan: source text from checked parts, compiled behind the scenes."""
 
-from workbench.codegen.kernels import AssembleKernel, FoldKernel
+from workbench.codegen.assembly import AssembleKernel, Scans
+from workbench.codegen.kernels import FoldKernel
+from workbench.codegen.row_windows import RowWindows
 
-__all__ = ["AssembleKernel", "FoldKernel"]
+__all__ = ["AssembleKernel", "FoldKernel", "RowWindows", "Scans"]

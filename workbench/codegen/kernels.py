@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from workbench.algebra import PARTIALS, PartialKind
+from workbench.algebra import PartialKind
 from workbench.codegen import modules
-from workbench.codegen.source import Feed, assemble_source, fold_source
+from workbench.codegen.source import Feed, fold_source
 from workbench.kernels.segments import fold_segments
-from workbench.kernels.two_stacks import assemble
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
@@ -30,19 +29,19 @@ Fields = tuple[Array, ...]
 #: Seconds of array code in one call above which it waits for the compiled variant instead: about five seconds for the
 #: first process of a machine, one for later ones, which find the machine code in numba's disk cache.
 PATIENCE = 0.25
-#: Measured on a 2-core cloud machine: array code needs this long for a row and partial, and for a combine of one
-#: slice over all keys. Only the order of magnitude matters.
-_ROW_SECONDS, _COMBINE_SECONDS = 2.5e-7, 5e-6
+#: Measured on a 2-core cloud machine: array code needs this long for a row and partial. Only the order of magnitude
+#: matters.
+_ROW_SECONDS = 2.5e-7
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
     """A compiled variant to be made: its text, the function in it, and arguments of the right types."""
 
     name: str
     source: str
     entry: str
-    sample: Sequence[Array]
+    sample: Sequence[Any]
 
     def make(self) -> Callable[..., None]:
         function: Callable[..., None] = getattr(modules.load(self.name, self.source), self.entry)
@@ -51,7 +50,7 @@ class _Job:
 
 
 _variants: dict[str, Future[Callable[..., None]]] = {}
-_jobs: SimpleQueue[tuple[_Job, Future[Callable[..., None]]]] = SimpleQueue()
+_jobs: SimpleQueue[tuple[Job, Future[Callable[..., None]]]] = SimpleQueue()
 _lock = threading.Lock()
 _compiler: threading.Thread | None = None
 
@@ -66,7 +65,7 @@ def _compile_jobs() -> None:
             future.set_exception(error)
 
 
-def _variant(job: _Job, choice: str, work: float) -> Callable[..., None] | None:
+def variant(job: Job, choice: str, work: float) -> Callable[..., None] | None:
     """The compiled function, or None where the array code is to be used this time.
 
     ``choice`` is generic, compiled, or auto: then a call waits only where the array code would take longer than
@@ -87,7 +86,7 @@ def _variant(job: _Job, choice: str, work: float) -> Callable[..., None] | None:
     return future.result() if wait or future.done() else None
 
 
-def _choice(compiled: bool | None) -> str:
+def choice(compiled: bool | None) -> str:
     """Which variant to use: the caller's word, else the environment's (``WINQUERY_KERNELS``), else auto."""
     if compiled is not None:
         return "compiled" if compiled else "generic"
@@ -112,7 +111,7 @@ class FoldKernel:
         """
         outputs = [_identity(feed.monoid, groups) for feed in self.feeds]
         work = len(group) * len(self.feeds) * _ROW_SECONDS
-        function = _variant(self._job(), _choice(compiled), work)
+        function = variant(self._job(), choice(compiled), work)
         if function is None:
             for feed, fields in zip(self.feeds, outputs, strict=True):
                 self._fold_generic(feed, group, inputs, fields)
@@ -123,16 +122,16 @@ class FoldKernel:
 
     def compile(self) -> None:
         """Wait until the compiled variant is there."""
-        _variant(self._job(), "compiled", 0.0)
+        variant(self._job(), "compiled", 0.0)
 
-    def _job(self) -> _Job:
+    def _job(self) -> Job:
         sample = [np.zeros(0, np.int64)]
         kinds = {feed.input: feed.monoid.input for feed in self.feeds if feed.monoid.input is not None}
         for index in sorted({feed.input for feed in self.feeds if feed.input is not None}):
             sample += [np.zeros(0, kinds.get(index) or np.int64), np.zeros(0, np.bool_)]
         for feed in self.feeds:
             sample += _identity(feed.monoid, 0)
-        return _Job(self.name, self.source, "fold", sample)
+        return Job(self.name, self.source, "fold", sample)
 
     @staticmethod
     def _fold_generic(feed: Feed, group: Array, inputs: Sequence[tuple[Array, Array]], fields: Fields) -> None:
@@ -146,44 +145,6 @@ class FoldKernel:
             found, partials = fold_segments(chosen, feed.monoid.lift(values), feed.monoid.combine)
         for field, partial in zip(fields, partials, strict=True):
             field[found] = partial
-
-
-class AssembleKernel:
-    """Levels 2 and 3: slice partials into windows, all partials of a window in one pass, vectorised over keys."""
-
-    def __init__(self, kinds: Sequence[str]) -> None:
-        self.kinds = tuple(PARTIALS[kind] for kind in kinds)
-        self.source = assemble_source(self.kinds)
-        self.name = modules.digest(self.source)
-
-    def __call__(
-        self, first: Array, last: Array, partials: Sequence[Fields], *, compiled: bool | None = None
-    ) -> list[Fields]:
-        """Partials of the windows ``[first[w], last[w])``, matrices ``[window, key]``, from ``[slice, key]`` ones.
-
-        ``first`` and ``last`` ascend. The matrices must be C-contiguous in their rows' keys.
-        """
-        work = (len(first) + 2 * int(last[-1] - first[0])) * len(self.kinds) * _COMBINE_SECONDS if len(first) else 0
-        function = _variant(self._job(), _choice(compiled), work)
-        if function is None:
-            with np.errstate(all="ignore"):
-                return [
-                    assemble(first, last, fields, kind.identity, kind.combine)
-                    for kind, fields in zip(self.kinds, partials, strict=True)
-                ]
-        keys = partials[0][0].shape[1]
-        outputs = [tuple(np.empty((len(first), keys), field.dtype) for field in kind.fields) for kind in self.kinds]
-        function(first, last, *(f for fields in partials for f in fields), *(o for out in outputs for o in out))
-        return outputs
-
-    def compile(self) -> None:
-        """Wait until the compiled variant is there."""
-        _variant(self._job(), "compiled", 0.0)
-
-    def _job(self) -> _Job:
-        empty = np.zeros(0, np.int64)
-        matrices = [np.zeros((0, 0), field.dtype) for kind in self.kinds for field in kind.fields]
-        return _Job(self.name, self.source, "assemble", [empty, empty, *matrices, *matrices])
 
 
 def _identity(kind: PartialKind, count: int) -> Fields:

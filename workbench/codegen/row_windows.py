@@ -12,12 +12,10 @@ import numpy.typing as npt
 from workbench.algebra import PARTIALS, PartialKind
 from workbench.codegen import modules
 from workbench.codegen.rows import differences_source, doubling_source, overlaid_source
+from workbench.plan.cost import PIECE, Part, constants, over_rows
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
-
-#: Rows of one piece: short enough that a few columns of it stay in the first-level cache, long enough for loops.
-PIECE = 2048
 
 
 class RowKernel(Protocol):
@@ -38,10 +36,12 @@ def _compiled(source: str) -> Callable[..., None]:
 def unit_of(kind: PartialKind, dtypes: Sequence[npt.DTypeLike]) -> Fields:
     """The identity as arrays of one element, in the types that the rows have (an int32 minimum stays int32)."""
     found = []
-    for field, dtype in zip(kind.fields, map(np.dtype, dtypes), strict=True):
+    for field, wanted in zip(kind.fields, dtypes, strict=True):
+        dtype: np.dtype[Any] = np.dtype(wanted)
         value = field.identity
         if dtype.kind in "iu" and value != 0:
-            value = np.iinfo(dtype).max if value > 0 else np.iinfo(dtype).min
+            bounds: Any = np.iinfo(dtype)
+            value = bounds.max if value > 0 else bounds.min
         found.append(np.array([value], dtype))
     return tuple(found)
 
@@ -120,52 +120,56 @@ class Doubling:
         self._push(*fields, *self._levels, self._sizes, self._tile, *out)
 
 
-#: Windows of fewer rows than this are put together by doubling, those of fewer than ``MEDIUM`` have chunks of their own.
-SHORT, MEDIUM = 257, 1024
+_METHODS: dict[str, Callable[..., RowKernel]] = {
+    "differences": Differences,
+    "overlaid": Overlaid,
+    "doubling": Doubling,
+}
 
 
 class RowWindows:
     """The windows ``sizes`` (in rows, sliding by one) over a sequence of partials of one kind.
 
-    A window that is not full yet has what there is. ``dtypes`` are the types of the fields, by default the kind's.
+    A window that is not full yet has what there is. ``dtypes`` are the types of the fields, by default the kind's;
+    which kernels share the windows is the cost model's choice (:func:`workbench.plan.cost.over_rows`).
     """
 
     def __init__(
-        self, kind: str | PartialKind, sizes: Sequence[int], dtypes: Sequence[npt.DTypeLike] | None = None
+        self,
+        kind: str | PartialKind,
+        sizes: Sequence[int],
+        dtypes: Sequence[npt.DTypeLike] | None = None,
+        parts: Sequence[Part] | None = None,
     ) -> None:
         self.kind = PARTIALS[kind] if isinstance(kind, str) else kind
-        self.sizes = tuple(sizes)
-        self.dtypes = tuple(np.dtype(d) for d in dtypes or [field.dtype for field in self.kind.fields])
-        self.parts = self._parts()
+        self.sizes = tuple(map(int, sizes))
+        if not self.sizes or min(self.sizes) < 1:
+            raise ValueError(f"a window has at least 1 row, got {list(self.sizes)}")
+        self.dtypes = tuple(np.dtype(dtype) for dtype in dtypes or [field.dtype for field in self.kind.fields])
+        self.parts = tuple(over_rows(self.kind, self.sizes, constants()) if parts is None else parts)
+        self._kernels = [self._kernel(part) for part in self.parts]
 
-    def _parts(self) -> list[tuple[list[int], RowKernel]]:
-        if self.kind.invert is not None:
-            return [(list(range(len(self.sizes))), Differences(self.kind, self.sizes, self.dtypes))]
-        bounds = [0, SHORT, MEDIUM, max(*self.sizes, MEDIUM) + 1]
-        parts: list[tuple[list[int], RowKernel]] = []
-        for low, high in zip(bounds, bounds[1:], strict=False):
-            chosen = [q for q, size in enumerate(self.sizes) if low <= size < high]
-            if chosen:
-                make = Doubling if high == SHORT else Overlaid
-                parts.append((chosen, make(self.kind, [self.sizes[q] for q in chosen], self.dtypes)))
-        return parts
+    def _kernel(self, part: Part) -> RowKernel:
+        sizes = [self.sizes[q] for q in part.windows]
+        chunk = {"chunk": part.chunk} if part.method == "overlaid" else {}
+        return _METHODS[part.method](self.kind, sizes, self.dtypes, **chunk)
 
     @property
     def partials(self) -> int:
         """How many partial aggregates are kept."""
-        return sum(part.partials for _, part in self.parts)
+        return sum(kernel.partials for kernel in self._kernels)
 
     def push(self, fields: Fields, out: Fields | None = None) -> Fields:
         """The windows that end at each of the next rows: fields ``[window, row]``, into ``out`` where it is given."""
         shape = (len(self.sizes), len(fields[0]))
         if out is None:
             out = tuple(np.empty(shape, dtype) for dtype in self.dtypes)
-        for chosen, part in self.parts:
-            if len(chosen) == len(self.sizes):
-                part.push(fields, out)
-                continue
-            own = tuple(np.empty((len(chosen), shape[1]), dtype) for dtype in self.dtypes)
-            part.push(fields, own)
+        if len(self.parts) == 1 and self.parts[0].windows == tuple(range(shape[0])):
+            self._kernels[0].push(fields, out)
+            return out
+        for part, kernel in zip(self.parts, self._kernels, strict=True):
+            own = tuple(np.empty((len(part.windows), shape[1]), dtype) for dtype in self.dtypes)
+            kernel.push(fields, own)
             for target, values in zip(out, own, strict=True):
-                target[chosen] = values
+                target[list(part.windows)] = values
         return out

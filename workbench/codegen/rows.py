@@ -17,76 +17,8 @@ batch to batch. All work in pieces that stay in the first-level cache, with ever
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from workbench.algebra import PartialKind
-from workbench.kernels import combine
-
-#: Monoids of one field that are one machine instruction: scanned with SIMD (``kernels/scan.py``).
-SCANS = {combine.combine_add: "add", combine.combine_min: "min", combine.combine_max: "max"}
-
-
-class _Text:
-    """The lines of one kernel; ``{x}`` of a line stands for a name with a field's number, once for each field."""
-
-    def __init__(self, kind: PartialKind) -> None:
-        self.kind = kind
-        self.fields = range(len(kind.fields))
-        self.scan = SCANS.get(kind.combine) if len(kind.fields) == 1 else None
-        self.lines: list[str] = []
-
-    def __call__(self, *lines: str) -> None:
-        self.lines += lines
-
-    def each(self, line: str) -> None:
-        """The line once for every field, ``#`` its number."""
-        self.lines += [line.replace("#", str(j)) for j in self.fields]
-
-    def merge(self, indent: str, target: str, *operands: str, function: str = "combine_") -> None:
-        """``target = operand . operand . ...`` on all fields, from the right, so that the left one comes last."""
-        *before, right = [self.every(operand) for operand in operands]
-        while before:
-            left = before.pop()
-            name = self.every(target) if not before else self.every("t#")
-            self.lines.append(f"{indent}{name}, = {function}({left}, {right})")
-            right = self.every("t#")
-
-    def every(self, text: str) -> str:
-        return ", ".join(text.replace("#", str(j)) for j in self.fields)
-
-    def prefix(self, indent: str, source: str, target: str, carry: str) -> None:
-        """A prefix scan of slices; ``source`` and ``target`` are sliceable names, ``carry`` names per field."""
-        if self.scan:
-            self.lines.append(f"{indent}prefix({source.replace('#', '0')}, {target.replace('#', '0')}, {carry}0)")
-            return
-        for j in self.fields:
-            self.lines.append(f"{indent}u{j} = {source.replace('#', str(j))}")
-            self.lines.append(f"{indent}v{j} = {target.replace('#', str(j))}")
-        self.lines.append(f"{indent}for i in range(u0.size):")
-        self.merge(indent + "    ", f"{carry}#", f"{carry}#", "u#[i]")
-        self.lines += [f"{indent}    v{j}[i] = {carry}{j}" for j in self.fields]
-
-    def suffix(self, indent: str, source: str, target: str, carry: str) -> None:
-        """As :meth:`prefix`, from the end."""
-        if self.scan:
-            self.lines.append(f"{indent}suffix({source.replace('#', '0')}, {target.replace('#', '0')}, {carry}0)")
-            return
-        for j in self.fields:
-            self.lines.append(f"{indent}u{j} = {source.replace('#', str(j))}")
-            self.lines.append(f"{indent}v{j} = {target.replace('#', str(j))}")
-        self.lines.append(f"{indent}for i in range(u0.size - 1, -1, -1):")
-        self.merge(indent + "    ", f"{carry}#", "u#[i]", f"{carry}#")
-        self.lines += [f"{indent}    v{j}[i] = {carry}{j}" for j in self.fields]
-
-    def text(self, name: str, parameters: Sequence[str]) -> str:
-        names = [p.replace("#", str(j)) for p in parameters for j in (self.fields if "#" in p else [0])]
-        head = ["import numpy as np", "from workbench.kernels import combine, scan"]
-        head += ["from workbench.kernels.jit import jit", f"combine_ = jit(combine.{self.kind.combine.__name__})"]
-        if self.kind.invert is not None:
-            head.append(f"invert_ = jit(combine.{self.kind.invert.__name__})")
-        if self.scan:
-            head += [f"prefix = scan.prefix_{self.scan}", f"suffix = scan.suffix_{self.scan}"]
-        return "\n".join([*head, "@jit", f"def {name}({', '.join(names)}):", *self.lines, ""])
+from workbench.codegen.text import KernelText
 
 
 def differences_source(kind: PartialKind) -> str:
@@ -95,7 +27,7 @@ def differences_source(kind: PartialKind) -> str:
     ``ring`` has ``rows + tile`` places, ``rows`` a multiple of ``tile``; the last ``tile`` repeat the first, so that
     a piece that begins near the end needs no second part. ``at[0]`` is the place of the next row.
     """
-    t = _Text(kind)
+    t = KernelText(kind)
     t(
         "    rows = r0.size - tile",
         "    n = x0.size",
@@ -127,7 +59,7 @@ def overlaid_source(kind: PartialKind) -> str:
     ``near[q]`` and ``far[q]`` the partial of the chunks in between for starts in the older and the newer chunk.
     ``at`` is (chunk, rows in it), ``reach[q] = size - 1 >= chunk - 1``; ``unit`` the identity.
     """
-    t = _Text(kind)
+    t = KernelText(kind)
     t(
         "    chunk, ring = c0.size, a0.size",
         "    n = x0.size",
@@ -145,7 +77,7 @@ def overlaid_source(kind: PartialKind) -> str:
     t(
         "        for q in range(reach.size):",
         "            back = -(-reach[q] // chunk)",
-        "            cut = back * chunk - reach[q]  # the window of the chunk's row i starts at place i + cut, chunks back",
+        "            cut = back * chunk - reach[q]  # the window of row i starts at place i + cut of that chunk",
         "            low, high = offset, min(end, chunk - cut)",
         "            if low < high:",
         "                start = (now - back) % ring * chunk + low + cut",
@@ -179,7 +111,7 @@ def overlaid_source(kind: PartialKind) -> str:
     )
 
 
-def _segment(t: _Text, middle: str) -> None:
+def _segment(t: KernelText, middle: str) -> None:
     """Results of the rows ``low .. high`` of the chunk, all of whose windows start in one chunk."""
     t.each("                w# = o#[q, low + shift:high + shift]")
     t.each("                u# = s#[start:start + m]")
@@ -189,7 +121,7 @@ def _segment(t: _Text, middle: str) -> None:
     t.merge(" " * 20, "w#[i]", "u#[i]", "y#", "v#[i]")
 
 
-def _advance(t: _Text) -> None:
+def _advance(t: KernelText) -> None:
     """A chunk is complete: move the stacks over chunks of every window by one (TwoStacks, *SlideSide* §2)."""
     t("            for q in range(reach.size):", "                low = now + 2 + -reach[q] // chunk")
     t.merge(" " * 16, "b#[q]", "b#[q]", "a#[place]")
@@ -216,7 +148,7 @@ def doubling_source(kind: PartialKind) -> str:
     ``level[k, history + i]`` is the partial of the last ``2**k`` rows up to row i of the tile; the columns before
     ``history`` hold the rows before.
     """
-    t = _Text(kind)
+    t = KernelText(kind)
     t(
         "    levels, history = l0.shape[0], l0.shape[1] - tile",
         "    n = x0.size",

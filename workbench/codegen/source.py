@@ -1,4 +1,4 @@
-"""Source text of the two kernels of a plan, from the names of partial kinds alone.
+"""Source text of the fold of a plan, from the names of partial kinds alone.
 
 No text of a user's ever gets here: the only input is a tuple of :class:`~workbench.algebra.PartialKind` of the
 closed table and small integers, and every name in the text is generated. Kernels of equal shape have equal text,
@@ -60,48 +60,6 @@ def fold_source(feeds: Sequence[Feed]) -> str:
     )
 
 
-def assemble_source(kinds: Sequence[PartialKind]) -> str:
-    """TwoStacks (``kernels/two_stacks.py``) fused over all partials of a window, keys innermost.
-
-    ``assemble(first, last, f0_0, ..., o0_0, ...)``: matrices ``[slice, key]`` in, matrices ``[window, key]`` out.
-    """
-    fields = [name for number, kind in enumerate(kinds) for name in _names(number, kind)]
-    outputs = ["o" + name[1:] for name in fields]
-    lines = [
-        *_header(kinds),
-        "@jit",
-        f"def assemble({', '.join(['first', 'last', *fields, *outputs])}):",
-        f"    keys = {fields[0]}.shape[1]",
-        "    span = 0",
-        "    for w in range(first.size):",
-        "        span = max(span, last[w] - first[w])",
-    ]
-    for name in fields:
-        lines.append(f"    s_{name} = np.empty((span + 1, keys), {name}.dtype)")
-        lines.append(f"    b_{name} = np.empty(keys, {name}.dtype)")
-    lines += [
-        "    base, top, end = 0, 0, 0",
-        "    for w in range(first.size):",
-        "        low, high = first[w], last[w]",
-        "        if low >= top:",
-        "            base, top, end = low, high, high",
-        "            for k in range(keys):",
-        *_each(kinds, "                s_{f}[high - low, k] = {identity}"),
-        *_each(kinds, "                b_{f}[k] = {identity}"),
-        "            for j in range(high - 1, low - 1, -1):",
-        "                for k in range(keys):",
-        *_merge(kinds, " " * 20, "s_{f}[j - low, k]", "{f}[j, k]", "s_{f}[j - low + 1, k]"),
-        "        for j in range(end, high):",
-        "            for k in range(keys):",
-        *_merge(kinds, " " * 16, "b_{f}[k]", "b_{f}[k]", "{f}[j, k]"),
-        "        end = max(end, high)",
-        "        for k in range(keys):",
-        *_merge(kinds, " " * 12, "o{n}[w, k]", "s_{f}[low - base, k]", "b_{f}[k]"),
-        "",
-    ]
-    return "\n".join(lines)
-
-
 def _names(number: int, kind: PartialKind) -> list[str]:
     return [f"f{number}_{index}" for index in range(len(kind.fields))]
 
@@ -110,28 +68,3 @@ def _header(kinds: Sequence[PartialKind]) -> list[str]:
     functions = sorted({function.__name__ for kind in kinds for function in (kind.lift, kind.combine)})
     lines = ["import numpy as np", "from workbench.kernels import combine", "from workbench.kernels.jit import jit"]
     return [*lines, *(f"{name} = jit(combine.{name})" for name in functions)]
-
-
-def _each(kinds: Sequence[PartialKind], line: str) -> list[str]:
-    return [
-        line.format(f=name, identity=_literal(field.dtype, field.identity))
-        for number, kind in enumerate(kinds)
-        for name, field in zip(_names(number, kind), kind.fields, strict=True)
-    ]
-
-
-def _merge(kinds: Sequence[PartialKind], indent: str, target: str, left: str, right: str) -> list[str]:
-    lines = []
-    for number, kind in enumerate(kinds):
-        names = _names(number, kind)
-
-        def every(text: str, names: list[str] = names) -> str:
-            return ", ".join(text.format(f=name, n=name[1:]) for name in names)
-
-        lines.append(f"{indent}{every(target)}, = {kind.combine.__name__}({every(left)}, {every(right)})")
-    return lines
-
-
-def _literal(dtype: str, value: int | float) -> str:
-    text = {float("inf"): "np.inf", float("-inf"): "-np.inf"}.get(value, repr(value))
-    return f"np.{dtype}({text})"

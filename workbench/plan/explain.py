@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.plan.shared import Fold, SharedPlan
+import math
+
+from workbench.plan.shared import Fold, Method, SharedPlan
 from workbench.time import format_duration
 
 
@@ -17,17 +19,35 @@ def explain(plan: SharedPlan) -> str:
     ]
     for position, fold in enumerate(plan.folds):
         lines += _fold(plan, position, fold)
+    if plan.methods:
+        lines.append("  method  of putting windows together from slices, by the cost for a key and a new slice")
+        lines += [f"    f{method.fold}.p{method.partial} {_method(method)}" for method in plan.methods]
     for position, assembly in enumerate(plan.assemblies):
         inputs = ", ".join(f"p{index}" for index in assembly.partials)
         users = ", ".join(f"{plan.queries[query].query.name}[{level}]" for query, level in assembly.users)
-        what = f"{assembly.window.label} of f{assembly.fold}: {inputs}"
-        lines.append(f"  w{position}      {what}, TwoStacks over slices -> {users}")
+        lines.append(f"  w{position}      {assembly.window.label} of f{assembly.fold}: {inputs} -> {users}")
     for entry in plan.queries:
         for named in entry.query.values:
             lines.append(f"  value   {entry.query.name}.{named.name} = {named.expression}")
         if entry.query.having is not None:
             lines.append(f"  having  {entry.query.name}: {entry.query.having}")
     return "\n".join(lines)
+
+
+def _method(method: Method) -> str:
+    """The choice first, then what else there was: ``SlideSide (invertible) 1.6 ns, TwoStacks would be 647 ns``."""
+    texts = {
+        candidate: f"{candidate.algorithm.value} {_nanoseconds(candidate.cost)}" for candidate in method.considered
+    }
+    chosen = next(c for c in method.considered if (c.algorithm, c.chunk) == (method.algorithm, method.chunk))
+    text = texts.pop(chosen) + (f" in chunks of {method.chunk}" if method.chunk > 1 else "")
+    return f"{text}; {', '.join(texts.values())}" if texts else text
+
+
+def _nanoseconds(cost: float) -> str:
+    """Two digits that count."""
+    digits = max(0, 1 - math.floor(math.log10(max(cost, 1e-3))))
+    return f"{cost:.{digits}f} ns"
 
 
 def _fold(plan: SharedPlan, position: int, fold: Fold) -> list[str]:

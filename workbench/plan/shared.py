@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from workbench.algebra import PARTIALS, PartialKind
 from workbench.logical import AggregateCall, Expression, Named, Query, Stream, Window
+from workbench.plan.cost import Candidate
+from workbench.plan.gag import Algorithm
 from workbench.plan.slicing import Edges
 
 
@@ -56,6 +58,20 @@ class Assembly:
 
 
 @dataclass(frozen=True)
+class Method:
+    """How all windows over one partial of a fold are put together from slices, and what else was considered.
+
+    ``chunk`` slices make a scan of overlaid stacks; ``considered`` are the candidates, cheapest first.
+    """
+
+    fold: int
+    partial: int
+    algorithm: Algorithm
+    chunk: int
+    considered: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True)
 class Ingredient:
     """An aggregate call of a query and the positions of its parts among the fold's partials."""
 
@@ -80,4 +96,5 @@ class SharedPlan:
     edges: tuple[Edges, ...]
     folds: tuple[Fold, ...]
     assemblies: tuple[Assembly, ...]
+    methods: tuple[Method, ...]
     queries: tuple[QueryPlan, ...]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from workbench.algebra import AGGREGATES, Part
 from workbench.logical import AggregateCall, Call, Expression, Literal, Query, Window, Workload, aggregate_calls
+from workbench.plan.cost import Constants, Span, constants, over_slices
+from workbench.plan.gag import Algorithm
 from workbench.plan.rules import rewrite
-from workbench.plan.shared import Assembly, Fold, Ingredient, Partial, QueryPlan, SharedPlan
-from workbench.plan.slicing import slice_edges
+from workbench.plan.shared import Assembly, Fold, Ingredient, Method, Partial, QueryPlan, SharedPlan
+from workbench.plan.slicing import Edges, slice_edges
 
 ROWS = Partial("count", None)
 
@@ -16,12 +19,15 @@ ROWS = Partial("count", None)
 Shape: TypeAlias = tuple[Expression | None, tuple[Expression, ...]]
 
 
-def compile_workload(workload: Workload) -> SharedPlan:
+def compile_workload(
+    workload: Workload, *, algorithm: Algorithm | None = None, costs: Constants | None = None
+) -> SharedPlan:
     """The shared plan of a workload.
 
     Queries with the same filter and the same keys read one fold; within it every partial stands once; windows of
     the same size, slide and offset over one fold are assembled once. The order of the queries decides the order
-    in the plan and nothing else.
+    in the plan and nothing else. Which algorithm puts windows together is what ``costs`` say is cheapest (by default
+    this machine's), or ``algorithm`` for every partial that allows it.
     """
     partials: dict[Shape, list[Partial]] = {}
     shapes: list[Shape] = []
@@ -38,7 +44,9 @@ def compile_workload(workload: Workload) -> SharedPlan:
         first = next(plan.query for plan in queries if plan.fold == position)
         folds.append(Fold(first.where, first.keys, tuple(partials[shape])))
     windows = [window for query in workload.queries for window in query.windows]
-    return SharedPlan(workload.stream, slice_edges(windows), tuple(folds), _assemblies(queries), tuple(queries))
+    edges, assemblies = slice_edges(windows), _assemblies(queries)
+    methods = tuple(_methods(folds, assemblies, edges, costs or constants(), algorithm))
+    return SharedPlan(workload.stream, edges, tuple(folds), assemblies, methods, tuple(queries))
 
 
 def _ingredients(query: Query, partials: list[Partial]) -> tuple[Ingredient, ...]:
@@ -81,3 +89,21 @@ def _assemblies(queries: list[QueryPlan]) -> tuple[Assembly, ...]:
         Assembly(fold, window, tuple(sorted(needed[fold, window])), tuple(users[fold, window]))
         for fold, window in users
     )
+
+
+def _methods(
+    folds: list[Fold],
+    assemblies: tuple[Assembly, ...],
+    edges: tuple[Edges, ...],
+    costs: Constants,
+    forced: Algorithm | None,
+) -> Iterator[Method]:
+    density = sum(1 / progression.period for progression in edges)
+    for number, fold in enumerate(folds):
+        for index, partial in enumerate(fold.partials):
+            windows = [entry.window for entry in assemblies if entry.fold == number and index in entry.partials]
+            if windows:
+                spans = [Span(window.size * density, window.slide * density) for window in windows]
+                considered = over_slices(partial.monoid, spans, costs)
+                fit = [candidate for candidate in considered if candidate.algorithm is forced] or considered
+                yield Method(number, index, fit[0].algorithm, fit[0].chunk, considered)

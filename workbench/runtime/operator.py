@@ -12,6 +12,7 @@ counts in the longer windows that are open.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from workbench.runtime.windows import last_closed, touched, windows_of
 from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
+Fields = tuple[Array, ...]
 Emitted = list[tuple[str, ResultBatch]]
 
 
@@ -38,8 +40,8 @@ class BucketOperator:
         self.plan = plan
         self.state = BucketState.fresh(plan)
         self._kernels = [
-            AssembleKernel([plan.folds[assembly.fold].partials[index].kind for index in assembly.partials])
-            for assembly in plan.assemblies
+            AssembleKernel(plan.folds[method.fold].partials[method.partial].kind, method.algorithm, method.chunk)
+            for method in plan.methods
         ]
 
     @property
@@ -79,8 +81,8 @@ class BucketOperator:
             after = max(before, state.max_event - self.plan.stream.delay)
         results = [
             result
-            for assembly, kernel in zip(self.plan.assemblies, self._kernels, strict=True)
-            for result in self._emit(assembly, kernel, changed[assembly.fold], before, after)
+            for fold in range(len(self.plan.folds))
+            for result in self._emit(fold, changed[fold], before, after)
         ]
         state.watermark = after if after > -LIMIT else None
         self._evict(after)
@@ -139,34 +141,62 @@ class BucketOperator:
         for query, mask in missed.items():
             late[self.plan.queries[query].query.name] += int(rows[mask].sum())
 
-    def _emit(self, assembly: Assembly, kernel: AssembleKernel, changed: Array, before: int, after: int) -> Emitted:
-        """Results of one kind of window: final where the watermark has passed, provisional where rows came."""
+    def _emit(self, fold: int, changed: Array, before: int, after: int) -> Emitted:
+        """Results of all windows over a fold: final where the watermark has passed, provisional where rows came."""
+        chosen = [
+            (assembly, self._chosen(assembly, changed, before, after))
+            for assembly in self.plan.assemblies
+            if assembly.fold == fold
+        ]
+        chosen = [(assembly, numbers) for assembly, numbers in chosen if len(numbers)]
+        partials = self._assemble(fold, chosen) if chosen else {}
+        return [
+            result
+            for place, (assembly, numbers) in enumerate(chosen)
+            for result in self._lower(assembly, numbers, {i: partials[place, i] for i in assembly.partials}, after)
+        ]
+
+    def _chosen(self, assembly: Assembly, changed: Array, before: int, after: int) -> Array:
+        """The windows to emit by number: those that the watermark has passed now, then open ones that got rows."""
         store, window = self.state.stores[assembly.fold], assembly.window
         closed = last_closed(window, after)
         final = touched(window, store.starts, last_closed(window, before) + 1, closed)
         newest = -LIMIT if self.state.max_event is None else self.state.max_event
         # Of the windows still open in event time only the next to end: it is the moving end of a plot.
-        open_ones = touched(window, changed, closed + 1, last_closed(window, newest) + 1)
-        chosen = np.concatenate([final, open_ones])
-        if not len(chosen):
-            return []
-        starts = window.offset + chosen * window.slide
-        first = np.searchsorted(store.starts, starts)
-        last = np.searchsorted(store.starts, starts + window.size)
-        partials = kernel(first, last, [store.partials(index) for index in assembly.partials])
+        return np.concatenate([final, touched(window, changed, closed + 1, last_closed(window, newest) + 1)])
+
+    def _assemble(self, fold: int, chosen: list[tuple[Assembly, Array]]) -> dict[tuple[int, int], Fields]:
+        """Partials of the chosen windows, matrices ``[window, key]`` by (place in ``chosen``, partial)."""
+        store = self.state.stores[fold]
+        ranges = []
+        for assembly, numbers in chosen:
+            starts = assembly.window.offset + numbers * assembly.window.slide
+            ranges.append((store.rows(starts), store.rows(starts + assembly.window.size)))
+        found: dict[tuple[int, int], Fields] = {}
+        for method, kernel in zip(self.plan.methods, self._kernels, strict=True):
+            users = [place for place, (assembly, _) in enumerate(chosen) if method.partial in assembly.partials]
+            if method.fold != fold or not users:
+                continue
+            bounds = np.cumsum([0, *(len(ranges[place][0]) for place in users)])
+            first, last = (np.concatenate([ranges[place][side] for place in users]) for side in (0, 1))
+            leaves, scans = store.partials(method.partial), store.scans[method.partial]
+            fields = kernel(first, last, bounds, leaves, scans, keys=max(1, store.keys), end=store.end)
+            for place, (low, high) in zip(users, pairwise(bounds), strict=True):
+                found[place, method.partial] = tuple(field[low:high] for field in fields)
+        return found
+
+    def _lower(self, assembly: Assembly, numbers: Array, partials: dict[int, Fields], after: int) -> Emitted:
+        """The result rows of the windows of one kind, for every query that uses them."""
+        window = assembly.window
         rows, keys = np.nonzero(partials[0][0])
-        cells = {
-            index: tuple(field[rows, keys] for field in fields)
-            for index, fields in zip(assembly.partials, partials, strict=True)
-        }
-        key_columns = [array.take(pa.array(keys)) for array in store.key_arrays()]
-        status = np.where(chosen <= closed, Status.FINAL, Status.PROVISIONAL).astype(np.int8)[rows]
+        cells = {index: tuple(field[rows, keys] for field in fields) for index, fields in partials.items()}
+        key_columns = [array.take(pa.array(keys)) for array in self.state.stores[assembly.fold].key_arrays()]
+        starts = (window.offset + numbers * window.slide)[rows]
+        final = numbers <= last_closed(window, after)
+        status = np.where(final, Status.FINAL, Status.PROVISIONAL).astype(np.int8)[rows]
+        entries = [(self.plan.queries[query], level) for query, level in assembly.users]
         return [
-            (
-                self.plan.queries[query].query.name,
-                lower(self.plan.queries[query], level, starts[rows], key_columns, cells, status),
-            )
-            for query, level in assembly.users
+            (entry.query.name, lower(entry, level, starts, key_columns, cells, status)) for entry, level in entries
         ]
 
     def _evict(self, watermark: int) -> None:

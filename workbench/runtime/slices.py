@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workbench.algebra import PartialKind
+from workbench.codegen import Scans
 from workbench.results import key_values
 
 Array = npt.NDArray[Any]
@@ -33,6 +34,8 @@ class SliceStore:
         self._head = 0  # slices before it are evicted, their room not yet given back
         self._size = 0
         self._matrices = [self._blank(kind, 0, 8) for kind in self._kinds]
+        #: What kernels keep beside the slices, one for each partial.
+        self.scans = [Scans() for _ in self._kinds]
 
     @staticmethod
     def _blank(kind: PartialKind, rows: int, columns: int) -> Fields:
@@ -54,9 +57,17 @@ class SliceStore:
         return len(self.starts) * (8 + len(self._keys) * itemsize)
 
     def partials(self, position: int) -> Fields:
-        """The matrices ``[slice, key]`` of one partial: views, contiguous along the keys."""
-        keys = max(1, len(self._keys))
-        return tuple(matrix[self._head : self._size, :keys] for matrix in self._matrices[position])
+        """The matrices ``[row, key]`` of one partial, with spare room: see :meth:`rows` for the rows in use."""
+        return self._matrices[position]
+
+    def rows(self, times: Array) -> Array:
+        """The matrix row of the first slice that starts at or after each time."""
+        return np.searchsorted(self.starts, times) + self._head
+
+    @property
+    def end(self) -> int:
+        """The matrix row after the newest slice."""
+        return self._size
 
     def key_arrays(self, first: int = 0) -> list[pa.Array]:
         """The key columns, in order of the keys' numbers, from number ``first`` on."""
@@ -88,6 +99,8 @@ class SliceStore:
         whole store when a slice comes that is older than the newest one.
         """
         rows = self._rows(starts)
+        for scans in self.scans if len(rows) else []:
+            scans.touch(int(rows.min()))
         position = 0
         with np.errstate(all="ignore"):
             for kind, matrices in zip(self._kinds, self._matrices, strict=True):
@@ -138,5 +151,7 @@ class SliceStore:
                 fresh[old_rows, : old.shape[1]] = old[kept]
             matrices.append(blank)
         self._matrices = matrices
+        for scans in self.scans:
+            scans.reset()
         self._head, self._size = 0, len(starts)
         self._starts = np.concatenate([starts, np.zeros(room - len(starts), np.int64)])

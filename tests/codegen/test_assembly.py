@@ -1,0 +1,100 @@
+"""Windows over slices: every algorithm against recalculation from the slices of each window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.algebra import PARTIALS, PartialKind
+from workbench.codegen import AssembleKernel, Scans
+from workbench.plan.gag import Algorithm
+
+KEYS, COLUMNS, ROWS = 3, 4, 50
+METHODS = [
+    (Algorithm.TWO_STACKS, 1),
+    (Algorithm.SLIDE_SIDE, 2),
+    (Algorithm.SLIDE_SIDE, 5),
+    (Algorithm.SLIDE_SIDE, 64),
+    (Algorithm.SLIDE_SIDE_INV, 1),
+]
+SPECIAL = [np.nan, np.inf, -np.inf, -0.0, 0.0]
+EDGES = [2**63 - 1, -(2**63)]
+
+
+def slices_of(kind: PartialKind, seed: int) -> tuple[Any, ...]:
+    """Random slice partials, with the values at the edges of their type among them."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-40, 40, (ROWS, COLUMNS)).astype(kind.input or "int64")
+    if kind.input is not None:
+        special = np.array(SPECIAL if kind.input == "float64" else EDGES, kind.input)
+        chosen = rng.random((ROWS, COLUMNS)) < 0.1
+        values[chosen] = rng.choice(special, int(chosen.sum()))
+    with np.errstate(all="ignore"):
+        fields = kind.lift(values)
+    return tuple(np.ascontiguousarray(field, spec.dtype) for field, spec in zip(fields, kind.fields, strict=True))
+
+
+def recalculated(kind: PartialKind, leaves: tuple[Any, ...], low: int, high: int) -> tuple[Any, ...]:
+    total = tuple(np.full(KEYS, field.identity, field.dtype) for field in kind.fields)
+    for row in range(low, high):
+        with np.errstate(all="ignore"):
+            total = kind.combine(*total, *(leaf[row, :KEYS] for leaf in leaves))
+    return total
+
+
+@st.composite
+def ranges(draw: st.DrawFn, end: int) -> tuple[Any, Any, Any]:
+    """Windows of up to four kinds, each ascending, over the slices before ``end``; some without a slice."""
+    first, last, bounds = [], [], [0]
+    for _ in range(draw(st.integers(1, 4))):
+        size, slide = draw(st.integers(0, end)), draw(st.integers(1, 7))
+        lows = list(range(draw(st.integers(0, 5)), end - size + 1, slide))
+        first += lows
+        last += [low + size for low in lows]
+        bounds.append(len(first))
+    return np.array(first, np.int64), np.array(last, np.int64), np.array(bounds, np.int64)
+
+
+@pytest.mark.parametrize(("algorithm", "chunk"), METHODS)
+@pytest.mark.parametrize("name", sorted(PARTIALS))
+@settings(max_examples=12, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 1_000))
+def test_every_window_is_what_its_slices_give(
+    name: str, algorithm: Algorithm, chunk: int, data: st.DataObject, seed: int
+) -> None:
+    """Three calls on one store: slices are added, then an old one changes, as a late row does."""
+    kind = PARTIALS[name]
+    if algorithm is Algorithm.SLIDE_SIDE_INV and kind.invert is None:
+        with pytest.raises(TypeError, match=f"`{name}` has no exact inverse"):
+            AssembleKernel(kind, algorithm)
+        return
+    kernel, scans, leaves = AssembleKernel(kind, algorithm, chunk), Scans(), slices_of(kind, seed)
+    ends = sorted(data.draw(st.lists(st.integers(1, ROWS), min_size=3, max_size=3)))
+    for number, end in enumerate(ends):
+        if number == 2:
+            row = data.draw(st.integers(0, end - 1))
+            for leaf, other in zip(leaves, slices_of(kind, seed + 1), strict=True):
+                leaf[row] = other[row]
+            scans.touch(row)
+        first, last, bounds = data.draw(ranges(end))
+        for compiled in (False, True):
+            found = kernel(first, last, bounds, leaves, scans, keys=KEYS, end=end, compiled=compiled)
+            for window, (low, high) in enumerate(zip(first, last, strict=True)):
+                for field, expected in zip(found, recalculated(kind, leaves, low, high), strict=True):
+                    np.testing.assert_allclose(field[window], expected, rtol=1e-9, atol=1e-9)
+
+
+def test_scans_are_computed_once_for_a_slice() -> None:
+    """What is valid is not looked at again: a slice changed behind the store's back is not noticed."""
+    kernel, scans = AssembleKernel("count", Algorithm.SLIDE_SIDE_INV), Scans()
+    leaves = (np.ones((ROWS, COLUMNS), np.int64),)
+    window = np.array([0]), np.array([10]), np.array([0, 1])
+    assert kernel(*window, leaves, scans, keys=KEYS, end=20, compiled=True)[0].tolist() == [[10] * KEYS]
+    leaves[0][3] = 100
+    assert kernel(*window, leaves, scans, keys=KEYS, end=20, compiled=True)[0].tolist() == [[10] * KEYS]
+    scans.touch(3)
+    assert kernel(*window, leaves, scans, keys=KEYS, end=20, compiled=True)[0].tolist() == [[109] * KEYS]

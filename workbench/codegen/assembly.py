@@ -1,0 +1,135 @@
+"""Levels 2 and 3: slice partials into windows, one kernel for all windows over a partial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.algebra import PARTIALS, PartialKind
+from workbench.codegen import modules
+from workbench.codegen.kernels import Job, choice, variant
+from workbench.codegen.slices import differences_source, overlaid_source, two_stacks_source
+from workbench.kernels.two_stacks import assemble
+from workbench.plan.gag import Algorithm
+
+Array = npt.NDArray[Any]
+Fields = tuple[Array, ...]
+
+#: The block-wise forms of the graph's algorithms over slices, and how many scans each keeps beside them.
+_SOURCES: dict[Algorithm, tuple[Callable[[PartialKind], str], int]] = {
+    Algorithm.SLIDE_SIDE_INV: (differences_source, 1),
+    Algorithm.SLIDE_SIDE: (overlaid_source, 2),
+    Algorithm.TWO_STACKS: (two_stacks_source, 0),
+}
+#: Measured on a 2-core cloud machine: array code needs this long for a combine of one slice over all keys.
+_COMBINE_SECONDS = 5e-6
+
+
+class Scans:
+    """What a kernel keeps beside the slices of a store, for one partial: prefixes, suffixes, and how far they hold.
+
+    Rows of the scans are rows of the store's matrices. ``valid`` is the first slice whose scan is out of date: the
+    store lowers it where slices change and drops all with :meth:`reset` where rows move.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: tuple[Fields, Fields] | None = None
+        self.valid = 0
+
+    def touch(self, row: int) -> None:
+        """The slice at a row, and maybe later ones, have changed."""
+        self.valid = min(self.valid, row)
+
+    def reset(self) -> None:
+        """Rows have moved."""
+        self.arrays, self.valid = None, 0
+
+
+class AssembleKernel:
+    """Windows over one partial by one algorithm; ``chunk`` slices to a scan of the overlaid stacks."""
+
+    def __init__(self, kind: str | PartialKind, algorithm: Algorithm = Algorithm.TWO_STACKS, chunk: int = 1) -> None:
+        self.kind = PARTIALS[kind] if isinstance(kind, str) else kind
+        if algorithm is Algorithm.SLIDE_SIDE_INV and self.kind.invert is None:
+            raise TypeError(f"`{self.kind.name}` has no exact inverse, so its windows cannot be differences")
+        self.algorithm = algorithm
+        self.chunk = chunk
+        make, self._scans = _SOURCES[algorithm]
+        self.source = make(self.kind)
+        self.name = modules.digest(self.source)
+        self._scratch: Fields = ()
+
+    def __call__(
+        self,
+        first: Array,
+        last: Array,
+        bounds: Array,
+        leaves: Fields,
+        scans: Scans,
+        *,
+        keys: int,
+        end: int,
+        compiled: bool | None = None,
+    ) -> Fields:
+        """Partials ``[window, key]`` of the windows ``[first[w], last[w])`` over rows of the matrices ``leaves``.
+
+        Windows ``bounds[i] .. bounds[i + 1]`` are of one kind and ascend. ``leaves`` are the whole matrices of the
+        store, of which ``keys`` columns and the rows before ``end`` are in use; ``scans`` belong to them.
+        ``compiled`` forces a variant (True waits for the compiler). The next call writes over what this one returns.
+        """
+        kinds = [(low, high) for low, high in pairwise(bounds) if low < high]
+        combines = len(first) + sum(2 * int(last[high - 1] - first[low]) for low, high in kinds)
+        function = variant(self._job(), choice(compiled), combines * _COMBINE_SECONDS)
+        if function is None:
+            return self._generic(first, last, bounds, tuple(leaf[:, :keys] for leaf in leaves))
+        prefix, suffix = self._extended(leaves, scans)
+        out = self._room(len(first), keys)
+        matrices = [*leaves, *prefix, *suffix, *self._unit()]
+        function(first, last, bounds, *matrices, keys, min(scans.valid, end), end, self.chunk, *out)
+        if self._scans:
+            scans.valid = end
+        return out
+
+    def compile(self) -> None:
+        """Wait until the compiled variant is there."""
+        variant(self._job(), "compiled", 0.0)
+
+    def _generic(self, first: Array, last: Array, bounds: Array, leaves: Fields) -> Fields:
+        parts = []
+        with np.errstate(all="ignore"):
+            for low, high in pairwise(bounds):
+                parts.append(assemble(first[low:high], last[low:high], leaves, self.kind.identity, self.kind.combine))
+        return tuple(np.concatenate(fields) for fields in zip(*parts, strict=True))
+
+    def _extended(self, leaves: Fields, scans: Scans) -> tuple[Fields, Fields]:
+        """The scans' arrays, made where there are none; every cell begins as the identity."""
+        if scans.arrays is None:
+            rows, columns = leaves[0].shape
+
+            def blank(needed: bool) -> Fields:
+                shape = (rows + 1, columns) if needed else (0, columns)
+                return tuple(np.full(shape, one[0], one.dtype) for one in self._unit())
+
+            scans.arrays = blank(self._scans > 0), blank(self._scans > 1)
+        return scans.arrays
+
+    def _room(self, windows: int, keys: int) -> Fields:
+        """Matrices for the answer, in memory that was there before: fresh pages would cost more than the kernel."""
+        size = windows * keys
+        if not self._scratch or len(self._scratch[0]) < size:
+            self._scratch = tuple(np.empty(size, field.dtype) for field in self.kind.fields)
+        return tuple(array[:size].reshape(windows, keys) for array in self._scratch)
+
+    def _unit(self) -> Fields:
+        return tuple(np.array([field.identity], field.dtype) for field in self.kind.fields)
+
+    def _job(self) -> Job:
+        empty = np.zeros(0, np.int64)
+        matrices = [np.zeros((0, 0), field.dtype) for field in self.kind.fields]
+        ranges = [empty, empty, np.zeros(1, np.int64)]
+        sample = [*ranges, *matrices, *matrices, *matrices, *self._unit(), 0, 0, 0, 1, *matrices]
+        return Job(self.name, self.source, "assemble", sample)

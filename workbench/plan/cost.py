@@ -1,0 +1,194 @@
+"""What an aggregation algorithm costs, from measured constants; the cheapest candidate is chosen.
+
+The constants are nanoseconds on one core: for each kind of partial an element of a long vector loop of combines and
+an element of a scan (both in cache), and the start of a chunk's loops. ``python -m workbench calibrate`` measures
+them and keeps them in the user's cache folder; without that the figures here hold, which were measured on a 2-core
+cloud machine. Only their relations matter. A plan is made with the constants of the process that makes it and
+carries the choice with it, so all tasks of a run do the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from types import MappingProxyType
+
+from workbench.algebra import PartialKind
+from workbench.cache import cache_folder
+from workbench.plan.gag import Algorithm, algorithm_of, specialise, strategies
+
+#: Rows of one piece of a kernel over rows: a few columns of it stay in the first-level cache.
+PIECE = 2048
+#: Chunks that overlaid stacks over slices may have.
+CHUNKS = (4, 8, 16, 32, 64, 128, 256)
+#: The windows of a group by which the graph is asked for its algorithm: their number counts, not their sizes.
+_ONE, _SEVERAL = (3,), (2, 3)
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Measured nanoseconds: ``combine`` and ``scan`` of an element by kind of partial, ``loop`` to start a chunk."""
+
+    combine: Mapping[str, float]
+    scan: Mapping[str, float]
+    loop: float
+    source: str = "built in"
+
+    def of(self, kind: PartialKind) -> tuple[float, float]:
+        """Combine and scan of a kind; one that was never measured counts by its fields, like moments."""
+        fields = len(kind.fields)
+        return self.combine.get(kind.name, 1.0 * fields), self.scan.get(kind.name, 1.5 * fields)
+
+
+#: Measured on a 2-core AMD EPYC machine at load 1.5, medians of 9 (``python -m workbench calibrate``).
+BUILT_IN = Constants(
+    MappingProxyType(
+        {
+            "count": 0.41,
+            "sum_float": 0.38,
+            "sum_int": 1.3,
+            "min_float": 0.48,
+            "max_float": 0.48,
+            "min_int": 0.39,
+            "max_int": 0.39,
+            "moments": 1.3,
+        }
+    ),
+    MappingProxyType(
+        {
+            "count": 0.34,
+            "sum_float": 0.38,
+            "sum_int": 0.56,
+            "min_float": 0.83,
+            "max_float": 0.83,
+            "min_int": 0.61,
+            "max_int": 0.61,
+            "moments": 3.2,
+        }
+    ),
+    loop=58.0,
+)
+
+
+def constants() -> Constants:
+    """The constants measured on this machine, or the built-in ones where there are none that can be read."""
+    folder = cache_folder("costs")
+    try:
+        found = json.loads((folder / "constants.json").read_text()) if folder else None
+        return BUILT_IN if found is None else Constants(**found)
+    except (OSError, ValueError, TypeError):
+        return BUILT_IN
+
+
+def keep(measured: Constants) -> bool:
+    """Write constants where :func:`constants` finds them; False where there is no folder for it."""
+    folder = cache_folder("costs")
+    if folder is not None:
+        (folder / "constants.json").write_text(json.dumps(asdict(measured)))
+    return folder is not None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An algorithm for some windows, with its chunk and its estimated cost in nanoseconds."""
+
+    algorithm: Algorithm
+    cost: float
+    chunk: int = 1
+
+
+@dataclass(frozen=True)
+class Span:
+    """A kind of window in slices: how many it is long, and how many lie between two of them."""
+
+    size: float
+    slide: float
+
+
+def over_slices(kind: PartialKind, windows: Sequence[Span], measured: Constants) -> tuple[Candidate, ...]:
+    """Candidates for windows over slices, cheapest first; cost per key of a micro-batch that brings one slice.
+
+    That is the live case: one slice changes and of every kind of window one is wanted. Differences take a scan step
+    and one combine for each, overlaid stacks two scan steps and, for each window, what lies between its first and
+    last chunk, TwoStacks every slice of every window again.
+    """
+    combine, _ = measured.of(kind)
+    found = []
+    for algorithm in _algorithms(kind, len(windows)):
+        match algorithm:
+            case Algorithm.SLIDE_SIDE_INV | Algorithm.SUBTRACT_ON_EVICT:
+                cost = combine * (1 + len(windows))
+                found.append(Candidate(Algorithm.SLIDE_SIDE_INV, cost))
+            case Algorithm.SLIDE_SIDE | Algorithm.TWO_STACKS:
+                found.append(Candidate(Algorithm.TWO_STACKS, combine * sum(w.size + 1 for w in windows)))
+                found.append(min((_overlaid(windows, chunk, combine) for chunk in CHUNKS), key=lambda c: c.cost))
+    return tuple(sorted(dict.fromkeys(found), key=lambda candidate: candidate.cost))
+
+
+def _overlaid(windows: Sequence[Span], chunk: int, combine: float) -> Candidate:
+    steps = sum(w.size if w.size < chunk else w.size / chunk + 3 for w in windows)
+    return Candidate(Algorithm.SLIDE_SIDE, combine * (2 + steps), chunk)
+
+
+def _algorithms(kind: PartialKind, windows: int) -> Iterable[Algorithm]:
+    """What the graph of so many windows becomes under each strategy that the kind allows."""
+    sizes = _ONE if windows == 1 else _SEVERAL
+    return (
+        algorithm_of(specialise(sizes, strategy)) for strategy in strategies(kind.invert is not None, kind.idempotent)
+    )
+
+
+@dataclass(frozen=True)
+class Part:
+    """Windows (by position) that one kernel over rows computes together, and what a row costs."""
+
+    method: str
+    windows: tuple[int, ...]
+    cost: float
+    chunk: int = 1
+
+
+def over_rows(kind: PartialKind, sizes: Sequence[int], measured: Constants) -> tuple[Part, ...]:
+    """The cheapest kernels for windows that slide by one row; every window is in one part.
+
+    A group takes differences of prefixes. Else the sizes in ascending order are cut into runs, and each run is put
+    together by doubling or by overlaid stacks whose chunk its smallest window allows: the cheapest cut of all, by
+    dynamic programming over the runs.
+    """
+    combine, scan = measured.of(kind)
+    everyone = tuple(range(len(sizes)))
+    if kind.invert is not None:
+        return (Part("differences", everyone, scan + combine * len(sizes)),)
+    order = sorted(everyone, key=lambda q: sizes[q])
+    ascending = [sizes[q] for q in order]
+    bits = [0, *accumulate(size.bit_count() for size in ascending)]
+    best: list[tuple[float, tuple[Part, ...]]] = [(0.0, ())]
+    for high in range(1, len(order) + 1):
+        choices = [
+            (best[low][0] + cost, low, method, chunk)
+            for low in range(high)
+            for cost, method, chunk in _runs(
+                ascending[low], ascending[high - 1], high - low, bits[high] - bits[low], combine, scan, measured.loop
+            )
+        ]
+        total, low, method, chunk = min(choices)
+        part = Part(method, tuple(order[low:high]), total - best[low][0], chunk)
+        best.append((total, (*best[low][1], part)))
+    return best[-1][1]
+
+
+def _runs(
+    shortest: int, longest: int, count: int, pieces: int, combine: float, scan: float, loop: float
+) -> Iterable[tuple[float, str, int]]:
+    """Cost, method and chunk of the kernels that can compute ``count`` windows of sizes in a range.
+
+    ``pieces`` is how many powers of two their sizes are the sum of.
+    """
+    if longest <= PIECE:
+        levels = (longest.bit_length() - 1) * (1 + longest / (PIECE // 2))
+        yield combine * (levels + pieces), "doubling", 1
+    chunk = min(shortest, PIECE)
+    if chunk > 1:
+        yield 2 * scan + count * (2 * combine + 2 * loop / chunk), "overlaid", chunk
