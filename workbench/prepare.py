@@ -22,7 +22,7 @@ PROGRAM = textwrap.dedent(
     assert query.wait(300), query.status()
     for kind in ("int", "float"):
         kinds = [f"sum_{kind}", f"max_{kind}"]
-        FoldKernel([Feed("count", None), *(Feed(name, 0) for name in kinds)]).compile()
+        FoldKernel([Feed("count"), *(Feed(name, (0,)) for name in kinds)]).compile()
         AssembleKernel(["count", *kinds]).compile()
     workbench.stop_all()
     process = SparkContext._gateway.proc

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from workbench.codegen import AssembleKernel
+from workbench.codegen import WindowKernel
 from workbench.plan import Assembly, SharedPlan
 from workbench.results import ResultBatch, Status
 from workbench.runtime import wire
@@ -38,7 +38,7 @@ class BucketOperator:
         self.plan = plan
         self.state = BucketState.fresh(plan)
         self._kernels = [
-            AssembleKernel([plan.folds[assembly.fold].partials[index].kind for index in assembly.partials])
+            WindowKernel([plan.folds[assembly.fold].partials[index].kind for index in assembly.partials])
             for assembly in plan.assemblies
         ]
 
@@ -106,7 +106,8 @@ class BucketOperator:
         for header, tables in messages:
             for fold, keys, entries in zip(header["folds"], tables[::2], tables[1::2], strict=True):
                 store = self.state.stores[fold]
-                starts, codes, *fields = (column.to_numpy() for column in entries.columns)
+                starts, codes = (column.to_numpy() for column in entries.columns[:2])
+                fields = store.from_arrow(entries.columns[2:])
                 self._count_late(fold, starts, fields[0], watermark, late)
                 numbers = store.number_keys(keys)[codes]
                 useful = starts >= self._open_from(fold, watermark)
@@ -139,7 +140,7 @@ class BucketOperator:
         for query, mask in missed.items():
             late[self.plan.queries[query].query.name] += int(rows[mask].sum())
 
-    def _emit(self, assembly: Assembly, kernel: AssembleKernel, changed: Array, before: int, after: int) -> Emitted:
+    def _emit(self, assembly: Assembly, kernel: WindowKernel, changed: Array, before: int, after: int) -> Emitted:
         """Results of one kind of window: final where the watermark has passed, provisional where rows came."""
         store, window = self.state.stores[assembly.fold], assembly.window
         closed = last_closed(window, after)
