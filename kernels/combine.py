@@ -14,6 +14,26 @@ from typing import Any
 import numpy as np
 
 
+def pick(take: Any, yes: Any, no: Any) -> Any:
+    """``yes`` where ``take`` holds, else ``no``. Compiled, it is a branch (see :mod:`workbench.kernels.jit`)."""
+    return np.where(take, yes, no)
+
+
+def frexp(x: Any) -> Any:
+    """Mantissa in [0.5, 1) and exponent of 2; (x, 0) of 0, NaN and inf. Compiled, it is the C library's."""
+    return np.frexp(x)
+
+
+def precedes(a: Any, b: Any) -> Any:
+    """``a < b`` in the order of values, in which NaN is the greatest; numbers, or texts in an object array."""
+    return (a < b) | ((a == a) & (b != b))
+
+
+def alike(a: Any, b: Any) -> Any:
+    """Whether neither of two precedes the other: equal, or both NaN."""
+    return (a == b) | ((a != a) & (b != b))
+
+
 def lift_value(x: Any) -> Any:
     """The value is its own partial."""
     return (x,)
@@ -67,3 +87,109 @@ def combine_moments(a_n: Any, a_mean: Any, a_m2: Any, b_n: Any, b_mean: Any, b_m
     share = b_n / np.maximum(n, 1.0)
     # Each factor meets a weight of 0 before they meet each other: inf * 0 would be NaN.
     return (n, a_mean + delta * share, a_m2 + b_m2 + (delta * a_n) * (delta * share))
+
+
+def lift_moments4(x: Any) -> Any:
+    """One value: n = 1, mean = x, m2 = m3 = m4 = 0; all but n NaN where x is not finite."""
+    return (1.0 + 0.0 * (x != x), x + x * 0.0, x * 0.0, x * 0.0, x * 0.0)
+
+
+def combine_moments4(
+    a_n: Any, a_mean: Any, a_m2: Any, a_m3: Any, a_m4: Any, b_n: Any, b_mean: Any, b_m2: Any, b_m3: Any, b_m4: Any
+) -> Any:
+    """Pairwise update of count, mean and the sums of the 2nd to 4th power of deviations (Pebay 2008, 2.1).
+
+    ``m2`` comes out bit by bit as in :func:`combine_moments`. Identity zeros.
+    """
+    n = a_n + b_n
+    delta = b_mean - a_mean
+    whole = np.maximum(n, 1.0)
+    b_share, a_share = b_n / whole, a_n / whole
+    step = delta * b_share
+    square = (delta * a_n) * step
+    m3 = a_m3 + b_m3 + square * (delta * (a_share - b_share)) + 3.0 * delta * (a_share * b_m2 - b_share * a_m2)
+    m4 = (
+        a_m4
+        + b_m4
+        + square * delta * delta * (a_share * a_share - a_share * b_share + b_share * b_share)
+        + 6.0 * delta * delta * (a_share * a_share * b_m2 + b_share * b_share * a_m2)
+        + 4.0 * delta * (a_share * b_m3 - b_share * a_m3)
+    )
+    return (n, a_mean + step, a_m2 + b_m2 + square, m3, m4)
+
+
+def lift_comoments(x: Any, y: Any) -> Any:
+    """One pair: n = 1, the means are x and y, the co-moment and both m2 are 0; NaN where a value is not finite."""
+    return (1.0 + 0.0 * (x != x), x + x * 0.0, y + y * 0.0, x * 0.0 + y * 0.0, x * 0.0, y * 0.0)
+
+
+def combine_comoments(
+    a_n: Any, a_x: Any, a_y: Any, a_xy: Any, a_xx: Any, a_yy: Any,
+    b_n: Any, b_x: Any, b_y: Any, b_xy: Any, b_xx: Any, b_yy: Any,
+) -> Any:  # fmt: skip
+    """Pairwise update of count, means, co-moment and both sums of squared deviations (Pebay 2008, 3.1). Zeros."""
+    n = a_n + b_n
+    share = b_n / np.maximum(n, 1.0)
+    dx, dy = b_x - a_x, b_y - a_y
+    return (
+        n,
+        a_x + dx * share,
+        a_y + dy * share,
+        a_xy + b_xy + (dx * a_n) * (dy * share),
+        a_xx + b_xx + (dx * a_n) * (dx * share),
+        a_yy + b_yy + (dy * a_n) * (dy * share),
+    )
+
+
+def lift_product(x: Any) -> Any:
+    """A factor as mantissa and exponent of 2, so that no product on the way is too large or too small."""
+    mantissa, exponent = frexp(x)
+    return (mantissa, exponent + np.int64(0))
+
+
+def combine_product(a: Any, a_exponent: Any, b: Any, b_exponent: Any) -> Any:
+    """Product of two; the exponent is 0 where the mantissa is 0, NaN or inf. Identity 1 = 0.5 * 2**1."""
+    mantissa, shift = frexp(a * b)
+    plain = (mantissa != 0.0) & (mantissa - mantissa == 0.0)
+    return (mantissa, (a_exponent + b_exponent + shift) * plain)
+
+
+def lift_pair(order: Any, x: Any) -> Any:
+    """A value with what it is ordered by; both zeros are one value, as in keys."""
+    return (order + 0, x + 0)
+
+
+def combine_earliest(a_order: Any, a: Any, b_order: Any, b: Any) -> Any:
+    """The pair that comes first by (order, value), NaN last. Identity: the greatest of both types."""
+    take = precedes(b_order, a_order) | (alike(a_order, b_order) & precedes(b, a))
+    return (pick(take, b_order, a_order), pick(take, b, a))
+
+
+def combine_latest(a_order: Any, a: Any, b_order: Any, b: Any) -> Any:
+    """The pair that comes last by (order, value), NaN last. Identity: the least of both types."""
+    take = precedes(a_order, b_order) | (alike(a_order, b_order) & precedes(a, b))
+    return (pick(take, b_order, a_order), pick(take, b, a))
+
+
+def lift_least(order: Any, x: Any, known: Any) -> Any:
+    """A value that may be NULL with what it is ordered by; the rank puts NULL (1) behind every value (0)."""
+    return (order + 0, np.int64(1) - known, x + 0)
+
+
+def lift_greatest(order: Any, x: Any, known: Any) -> Any:
+    """A value that may be NULL with what it is ordered by; the rank puts NULL (0) before every value (1)."""
+    return (order + 0, np.int64(0) + known, x + 0)
+
+
+def combine_least(a_order: Any, a_rank: Any, a: Any, b_order: Any, b_rank: Any, b: Any) -> Any:
+    """The triple that comes first by (order, rank, value), NaN last. Identity: the greatest order with rank 2."""
+    tie = (b_rank < a_rank) | ((a_rank == b_rank) & precedes(b, a))
+    take = precedes(b_order, a_order) | (alike(a_order, b_order) & tie)
+    return (pick(take, b_order, a_order), pick(take, b_rank, a_rank), pick(take, b, a))
+
+
+def combine_greatest(a_order: Any, a_rank: Any, a: Any, b_order: Any, b_rank: Any, b: Any) -> Any:
+    """The triple that comes last by (order, rank, value), NaN last. Identity: the least order with rank -1."""
+    tie = (a_rank < b_rank) | ((a_rank == b_rank) & precedes(a, b))
+    take = precedes(a_order, b_order) | (alike(a_order, b_order) & tie)
+    return (pick(take, b_order, a_order), pick(take, b_rank, a_rank), pick(take, b, a))

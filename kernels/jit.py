@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from numba.extending import overload, register_jitable
+
+from workbench.kernels import combine
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -21,3 +25,18 @@ def jit(function: F) -> F:
     except RuntimeError:  # numba: "no locator available", neither the source folder nor the user's is writable
         compiled = numba.njit(**options)(function)
     return compiled
+
+
+# numba compares the two signatures, so the stand-ins have no annotations.
+@overload(combine.pick)
+def _pick(take, yes, no):  # type: ignore[no-untyped-def]
+    return lambda take, yes, no: yes if take else no
+
+
+@overload(combine.frexp)
+def _frexp(x):  # type: ignore[no-untyped-def]
+    return lambda x: math.frexp(x)
+
+
+register_jitable(combine.precedes)
+register_jitable(combine.alike)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from workbench.algebra import AGGREGATES
+from workbench.algebra import AGGREGATES, Aggregate
+from workbench.errors import QueryError
 from workbench.logical import AggregateCall, Call, Column, Expression, Literal, Named, Query, Stream, Window, Workload
+from workbench.logical.expressions import operands
 
 SECOND = 1_000_000
 SCHEMA = pa.schema(
@@ -21,7 +23,7 @@ SCHEMA = pa.schema(
         ("b", pa.bool_()),
     ]
 )
-K, N, X, B = (Column(SCHEMA.field(name).type, name) for name in ("k", "i", "x", "b"))
+COLUMNS = K, N, X, B, TS = tuple(Column(SCHEMA.field(name).type, name) for name in ("k", "i", "x", "b", "ts"))
 
 #: Values at the edges of a type beside ordinary ones. Floats are small multiples of 1/8, so sums are exact.
 INTEGERS = st.one_of(st.none(), st.integers(-100, 100), st.sampled_from([2**62, -(2**62), 2**63 - 1, -(2**63)]))
@@ -41,19 +43,58 @@ def windows() -> st.SearchStrategy[Window]:
     return st.builds(build, st.integers(1, 8), st.integers(0, 12), st.integers(0, 5))
 
 
-def calls() -> st.SearchStrategy[AggregateCall]:
-    """Any aggregate over a column it fits; plain ``sum`` of integers is left to its own test, since it may raise."""
-    options = [AggregateCall(pa.int64(), "count", ())]
-    for name in sorted({aggregate.name for aggregate in AGGREGATES.values()}):
-        aggregate = AGGREGATES[name]
-        for column in (N, X, B, Column(SCHEMA.field("ts").type, "ts")):
-            if (name in ("sum", "range") and column is N) or (name == "count_if") != (column is B):
+#: Constants for the aggregates that take some; every one of them must be here.
+CONSTANTS: dict[str, list[tuple[Any, ...]]] = {
+    "histogram": [(-10, 10, 4), (0, 0.5, 1), ((-2.5, 0.0, 0.125, 50.0),)],
+}
+
+
+def constants(aggregate: Aggregate) -> list[tuple[Literal, ...]]:
+    """The constants to try an aggregate with."""
+    if aggregate.constant_from is None:
+        return [()]
+    return [tuple(map(literal, chosen)) for chosen in CONSTANTS[aggregate.name]]
+
+
+def literal(value: Any) -> Literal:
+    """A constant with its type; a tuple is an array of floats."""
+    if isinstance(value, tuple):
+        return Literal(pa.list_(pa.float64()), value)
+    kinds = {int: pa.int32(), float: pa.float64(), str: pa.string()}
+    return Literal(kinds[type(value)], value)
+
+
+def calls_of(aggregate: Aggregate) -> list[AggregateCall]:
+    """The aggregate over every column that fits, and over every pair or array of constants if it takes more.
+
+    Plain ``sum`` and ``range`` of integers are left to tests of their own, since they may raise.
+    """
+    found = []
+    least, most = aggregate.arity
+    most = most if aggregate.constant_from is None else aggregate.constant_from
+    for width in range(max(1, min(least, most)), most + 1):
+        for columns, fixed in product(product(COLUMNS, repeat=width), constants(aggregate)):
+            if aggregate.name in ("sum", "range") and columns[0] is N:
                 continue
+            arguments = (*columns, *fixed)
             try:
-                options.append(AggregateCall(aggregate.result_type((column.type,)), name, (column,)))
-            except Exception:  # the type does not fit the aggregate
+                kind = aggregate.result_type(operands(arguments))
+            except QueryError:  # the type does not fit the aggregate
                 continue
-    return st.sampled_from(options)
+            found.append(AggregateCall(kind, aggregate.name, arguments))
+    assert found, f"no call of {aggregate.name} to test"
+    return found
+
+
+CALLS = {
+    "count(*)": [AggregateCall(pa.int64(), "count", ())],
+    **{aggregate.name: calls_of(aggregate) for aggregate in AGGREGATES.values()},
+}
+
+
+def calls() -> st.SearchStrategy[AggregateCall]:
+    """Any aggregate over columns it fits."""
+    return st.sampled_from(sorted(CALLS)).flatmap(lambda name: st.sampled_from(CALLS[name]))
 
 
 def conditions() -> st.SearchStrategy[Expression | None]:

@@ -17,6 +17,7 @@ from bokeh.document import Document
 from bokeh.layouts import gridplot
 from bokeh.models import Column, Div, InlineStyleSheet, Model, RadioButtonGroup, Range1d, Row, Select, Spacer
 
+from workbench.errors import QueryError
 from workbench.results import QueryResults
 from workbench.time import HOUR
 from workbench.widgets import theme
@@ -36,7 +37,7 @@ _SMALL = f":host, .bk-input, .bk-btn, label {{ font: 13px {theme.FONT}; }}"
 
 
 class DashboardView:
-    """One figure per value column over one linked time axis, one line per key.
+    """One figure per numeric value column over one linked time axis, one line per key.
 
     ``results`` is the store it reads; ``status`` returns the facts of the strip (see
     :func:`workbench.widgets.strip.strip_html`) and is called at every refresh, so it must be quick; ``top`` bounds
@@ -69,7 +70,10 @@ class DashboardView:
         now = time.time() * 1_000
         self._x = Range1d(now - HOUR // 1_000, now)
         self._bounds = WindowBounds()
-        names = [name for name, _ in results.schema.values]
+        names = results.schema.numeric
+        if not names:
+            values = ", ".join(f"`{name}`" for name, _ in results.schema.values)
+            raise QueryError(f"nothing to plot: {values} has no numbers", hint="`results()` gives the values")
         self._panels = [Panel(name, self._x, self._bounds, height, last=name == names[-1]) for name in names]
         self._legend = KeyLegend(self._panels)
         labels = [level.label for level in results.schema.levels]

@@ -23,7 +23,7 @@ def measure() -> Iterator[tuple[str, float, float, float]]:
     a window of 64 (a combine for each of 6 levels and one more), overlaid stacks with long chunks (two scans and two
     combines), and with chunks of 64 (the same and a loop's start every 32 rows).
     """
-    for kind in PARTIALS.values():
+    for kind in (kind for kind in PARTIALS.values() if kind.compiled):
         dtypes = [field.dtype for field in kind.fields]
         levels = _SHORT.bit_length() - 1
         passes = levels * (1 + _SHORT / (PIECE // 2)) + 1

@@ -24,7 +24,7 @@ PROGRAM = textwrap.dedent(
     assert query.wait(300), query.status()
     for kind in ("int", "float"):
         kinds = [f"sum_{kind}", f"max_{kind}"]
-        FoldKernel([Feed("count", None), *(Feed(name, 0) for name in kinds)]).compile()
+        FoldKernel([Feed("count"), *(Feed(name, (0,)) for name in kinds)]).compile()
         for name in ["count", *kinds, f"min_{kind}"]:
             inverse = PARTIALS[name].invert is not None
             for algorithm in [Algorithm.SLIDE_SIDE_INV] if inverse else [Algorithm.SLIDE_SIDE, Algorithm.TWO_STACKS]:

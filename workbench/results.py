@@ -55,6 +55,11 @@ class Schema:
     keys: tuple[tuple[str, pa.DataType], ...]
     values: tuple[tuple[str, pa.DataType], ...]
 
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """The value columns that a line can show: numbers, booleans and times; not structs, lists or text."""
+        return tuple(name for name, kind in self.values if _storage(kind) is not object)
+
 
 @dataclass(frozen=True)
 class ResultBatch:
@@ -189,7 +194,10 @@ class QueryResults:
         keys: Sequence[tuple[Any, ...]] | None = None,
         values: Sequence[str] | None = None,
     ) -> Series:
-        """Windows of a level that start in ``[start, end)``, as matrices. Cost: one copy of the range."""
+        """Windows of a level that start in ``[start, end)``, as matrices. Cost: one copy of the range.
+
+        ``values`` picks some of the numeric columns, all of them by default.
+        """
         with self._lock:
             grid, shape = self._grids[level], self.schema.levels[level]
             first = 0 if start is None else max(0, -((grid.base - start) // shape.slide))
@@ -200,7 +208,7 @@ class QueryResults:
             names = [name for name, _ in self.schema.values]
             picked: dict[str, Array] = {}
             status = grid.status[first:last][:, columns]
-            for name in names if values is None else values:
+            for name in self.schema.numeric if values is None else values:
                 position = names.index(name)
                 matrix = grid.values[position][first:last][:, columns].astype(np.float64)
                 matrix[~grid.valid[position][first:last][:, columns]] = np.nan
@@ -245,7 +253,12 @@ class QueryResults:
         fields.append(("window_end", pa.array(starts + shape.size).cast(stamp)))
         for position, (name, kind) in enumerate(self.schema.values):
             picked = grid.values[position][rows, columns]
-            fields.append((name, pa.array(picked, mask=~grid.valid[position][rows, columns]).cast(kind)))
+            missing = ~grid.valid[position][rows, columns]
+            if picked.dtype == object:
+                picked[missing] = None
+                fields.append((name, pa.array(picked, kind)))
+            else:
+                fields.append((name, pa.array(picked, mask=missing).cast(kind)))
         names = pa.array([member.name.lower() for member in Status])
         fields.append(("status", names.take(pa.array(codes[rows, columns]))))
         fields.append(("revision", pa.array(grid.revisions[rows, columns])))
@@ -285,7 +298,7 @@ class QueryResults:
 
     def _reserve(self, grid: _Grid, level: int, first: int, last: int) -> int:
         """Make rows ``first .. last`` exist as far as the budget goes; returns by how much rows moved down."""
-        cell = 3 + sum(matrix.itemsize + 1 for matrix in grid.values)
+        cell = 3 + sum((_OBJECT_BYTES if matrix.dtype == object else matrix.itemsize) + 1 for matrix in grid.values)
         width = max(8, 1 << (len(grid.keys) - 1).bit_length())
         limit = max(1_000, self.budget // (cell * width))
         top = max(last + 1, grid.rows)
@@ -313,6 +326,9 @@ class QueryResults:
         grid.rows = rows
         return bottom
 
+
+#: What a struct, a list or a text costs in memory, about: the budget of a level counts with it.
+_OBJECT_BYTES = 512
 
 #: The one NaN that stands in keys, so that a key with NaN equals itself.
 _NAN = float("nan")
@@ -351,12 +367,16 @@ def _storage(kind: pa.DataType) -> npt.DTypeLike:
         return np.bool_
     if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
         return np.int64
-    return np.float64
+    return np.float64 if pa.types.is_floating(kind) else object
 
 
 def _numpy(array: pa.Array, dtype: npt.DTypeLike) -> tuple[Array, Array]:
-    """Values (0 where NULL) and validity of an Arrow array."""
+    """Values (0 where NULL) and validity of an Arrow array; structs, lists and text as Python objects."""
     valid = array.is_valid().to_numpy(zero_copy_only=False)
+    if np.dtype(dtype).hasobject:
+        cells = np.empty(len(array), object)
+        cells[:] = array.to_pylist()
+        return cells, valid
     if pa.types.is_temporal(array.type):
         array = array.cast(pa.int64())
     filled = array.fill_null(False if pa.types.is_boolean(array.type) else 0) if array.null_count else array

@@ -1,4 +1,4 @@
-"""The generalized aggregation graph: *LightSaber* Figures 7, 8 (a - f) and 9, and that the graphs compute what they say.
+"""The generalized aggregation graph: *LightSaber* Figures 7, 8 (a - f) and 9, and that graphs compute what they say.
 
 A golden is the printed form; what it must show stands in the paper's text: which nodes are required, what is left
 after the sweep, which edges are lazy, and the numbers of Fig. 9.

@@ -1,196 +1,165 @@
-"""Aggregate functions of the language, each made of shared partials.
+"""What an aggregate function is: the partials it is made of, and how a result is lowered from them.
 
 ``avg`` is a sum and a count, ``min`` a minimum and the count that tells NULL from a value; two aggregates that
-need the same part share it. Numerics (docs/architecture.md): NULL is ignored, NaN propagates within its own
+need the same part share it. Numerics (docs/aggregates.md): NULL is ignored, NaN propagates within its own
 window, integers are exact and overflow is an error (NULL with ``try_sum``), a window without a value gives NULL
-(``count`` gives 0).
+(counts give 0).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from enum import StrEnum
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.types as is_
 
-from workbench.errors import DataError, QueryError
+from workbench.algebra.partials import Array, Fields
+from workbench.errors import QueryError
 
-Array = npt.NDArray[Any]
-#: The fields of one partial, an array each.
-Fields = tuple[Array, ...]
 Types = tuple[pa.DataType, ...]
+
+#: In the feeds of a part: the row's event time, in microseconds.
+TIME = -1
+
+
+class Family(StrEnum):
+    """How large a partial is (Gray et al., Data Cube, 1997)."""
+
+    #: One value of the result's kind.
+    DISTRIBUTIVE = "distributive"
+    #: A fixed number of values.
+    ALGEBRAIC = "algebraic"
+    #: Grows with the distinct values of the rows.
+    HOLISTIC = "holistic"
+
+
+@dataclass(frozen=True)
+class Operands:
+    """What an aggregate is called with: types and texts of its arguments, and the values of the constant ones."""
+
+    types: Types
+    constants: tuple[Any, ...] = ()
+    texts: tuple[str, ...] = ()
+
+    def constant(self, position: int, default: Any = None) -> Any:
+        """The value of a constant argument, or ``default`` where the argument was left out."""
+        return self.constants[position] if position < len(self.constants) else default
+
+    def misfit(self, position: int, wanted: str) -> QueryError:
+        """The error for an argument of the wrong type: what it is, and what to do about it."""
+        kind = self.types[position]
+        name = f"`{self.texts[position]}`" if self.texts else f"argument {position + 1}"
+        return QueryError(f"expected {wanted}, but {name} is `{kind}`", hint=_remedy(wanted, kind))
 
 
 @dataclass(frozen=True)
 class Part:
     """A partial that an aggregate needs, by the kind's name.
 
-    It is fed with the aggregate's argument; with ``of_argument`` off with every row, with ``only_true`` with the
-    rows where the argument is true.
+    ``feeds`` says what feeds each input of the kind: the position of an argument, or ``TIME``. A kind without
+    inputs is fed by the rows where all of ``feeds`` have a value; ``()`` means every row. ``only_true`` keeps the
+    rows where the argument is true, ``below`` those where it is less than a number.
     """
 
     kind: str
-    of_argument: bool = True
+    feeds: tuple[int, ...] = (0,)
     only_true: bool = False
+    below: float | None = None
 
 
 @dataclass(frozen=True)
 class Aggregate:
     """An aggregate function.
 
-    ``arity`` bounds the number of arguments, ``result_type(types)`` is the Arrow type of the result and raises
-    QueryError where the arguments do not fit, ``parts(types)`` names the partials in the order in which
-    ``lower(fields, type, text) -> array`` takes their fields; ``text`` names the aggregate in errors.
+    ``arity`` bounds the number of arguments, those from position ``constant_from`` on must be constants.
+    ``result_type(operands)`` is the Arrow type of the result and raises QueryError where the arguments do not fit,
+    ``parts(operands)`` names the partials in the order in which ``lower(fields, operands, type, text) -> array``
+    takes their fields; ``text`` names the aggregate in errors. ``order_sensitive``: the result depends on the rows'
+    event times, not only on their values.
     """
 
     name: str
     arity: tuple[int, int]
-    result_type: Callable[[Types], pa.DataType]
-    parts: Callable[[Types], tuple[Part, ...]]
-    lower: Callable[[Sequence[Fields], pa.DataType, str], pa.Array]
+    family: Family
+    result_type: Callable[[Operands], pa.DataType]
+    parts: Callable[[Operands], tuple[Part, ...]]
+    lower: Callable[[Sequence[Fields], Operands, pa.DataType, str], pa.Array]
+    constant_from: int | None = None
+    order_sensitive: bool = False
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind)
+def is_number(kind: pa.DataType) -> bool:
+    """Whether sums are taken of values of a type."""
+    return bool(is_.is_integer(kind) or is_.is_floating(kind)) and kind != pa.uint64()
 
 
-def _number(types: Types) -> pa.DataType:
-    if not _is_number(types[0]) or types[0] == pa.uint64():
-        raise QueryError(f"expected a number, got a value of type `{types[0]}`", hint=_cast_hint(types[0]))
-    return types[0]
+def number(operands: Operands, position: int = 0) -> pa.DataType:
+    """The type of an argument that must be a number."""
+    kind = operands.types[position]
+    if not is_number(kind):
+        raise operands.misfit(position, "a number")
+    return kind
 
 
-def _cast_hint(kind: pa.DataType) -> str | None:
-    if pa.types.is_string(kind) or pa.types.is_decimal(kind) or kind == pa.uint64():
+def _remedy(wanted: str, kind: pa.DataType) -> str | None:
+    """What to do about an argument of a type that does not fit."""
+    if wanted == "a condition":
+        return "write a comparison, such as `x > 0`"
+    if is_.is_string(kind) or is_.is_decimal(kind) or kind == pa.uint64():
         return "convert it with `CAST(... AS DOUBLE)`"
-    return "use `count_if` for conditions" if pa.types.is_boolean(kind) else None
+    if is_.is_boolean(kind):
+        return "use `count_if` for conditions"
+    return "`min`, `max`, `first`, `last`, `mode` and `count_distinct` take it" if is_.is_temporal(kind) else None
 
 
-def _ordered(types: Types) -> pa.DataType:
-    kind = types[0]
-    if pa.types.is_timestamp(kind) or pa.types.is_date32(kind):
+def ordered(operands: Operands, position: int = 0) -> pa.DataType:
+    """The type of an argument that must have an order: numbers, booleans, dates, timestamps, text."""
+    kind = operands.types[position]
+    if is_number(kind) or is_.is_timestamp(kind) or is_.is_date32(kind) or kind in (pa.bool_(), pa.string()):
         return kind
-    return _number(types)
+    raise operands.misfit(position, "a number, a boolean, a date, a timestamp or text")
 
 
-def _double(types: Types) -> pa.DataType:
-    _number(types)
+def double(operands: Operands) -> pa.DataType:
+    """The result type ``double`` of an aggregate whose arguments are all numbers."""
+    for position in range(len(operands.types)):
+        number(operands, position)
     return pa.float64()
 
 
-def _sum_type(types: Types) -> pa.DataType:
-    return pa.int64() if pa.types.is_integer(_number(types)) else pa.float64()
+def condition(operands: Operands) -> pa.DataType:
+    """The type of an argument that must be a condition."""
+    if not is_.is_boolean(operands.types[0]):
+        raise operands.misfit(0, "a condition")
+    return operands.types[0]
 
 
-def _condition(types: Types) -> pa.DataType:
-    if not pa.types.is_boolean(types[0]):
-        raise QueryError(f"expected a condition, got a value of type `{types[0]}`")
-    return pa.int64()
+def flavour(kind: pa.DataType) -> str:
+    """Which variant of a kind takes values of a type: ``float``, ``text``, or ``int`` for all the rest."""
+    if is_.is_floating(kind):
+        return "float"
+    return "text" if is_.is_string(kind) else "int"
 
 
-def _suffix(types: Types) -> str:
-    return "float" if pa.types.is_floating(types[0]) else "int"
+def parts(*kinds: str) -> Callable[[Operands], tuple[Part, ...]]:
+    """Parts fed with all arguments, by kind; ``*`` stands for the flavour of the first argument."""
+
+    def make(operands: Operands) -> tuple[Part, ...]:
+        feeds = tuple(range(len(operands.types)))
+        return tuple(Part(kind.replace("*", flavour(operands.types[0])), feeds) for kind in kinds)
+
+    return make
 
 
-def _lower_count(fields: Sequence[Fields], kind: pa.DataType, text: str) -> pa.Array:
-    return pa.array(fields[0][0])
-
-
-def _signed(low: Array) -> Array:
-    return low.view(np.int64)
-
-
-def _lower_sum(fields: Sequence[Fields], kind: pa.DataType, text: str) -> pa.Array:
-    if pa.types.is_floating(kind):
-        return pa.array(fields[0][0], mask=fields[1][0] == 0)
-    low, high = fields[0]
-    overflow = high != _signed(low) >> np.int64(63)
-    if overflow.any():
-        raise DataError(
-            f"integer overflow in `{text}`: the sum of a window does not fit into 64 bits",
-            hint=f"use `try_sum` for NULL instead, or `{text.replace('(', '(CAST(', 1)[:-1]} AS DOUBLE))`",
-        )
-    return pa.array(_signed(low), mask=fields[1][0] == 0)
-
-
-def _lower_try_sum(fields: Sequence[Fields], kind: pa.DataType, text: str) -> pa.Array:
-    if pa.types.is_floating(kind):
-        return _lower_sum(fields, kind, text)
-    low, high = fields[0]
-    overflow = high != _signed(low) >> np.int64(63)
-    return pa.array(_signed(low), mask=overflow | (fields[1][0] == 0))
-
-
-def _lower_avg(fields: Sequence[Fields], kind: pa.DataType, text: str) -> pa.Array:
-    total, count = fields[0], fields[1][0]
-    if len(total) == 1:
-        value = total[0]
-    else:  # 128 bits: where the high word only repeats the sign, the low word is the whole number
-        low, high = total
-        narrow = high == _signed(low) >> np.int64(63)
-        value = np.where(narrow, _signed(low).astype(np.float64), high * 2.0**64 + low)
-    return pa.array(value / np.maximum(count, 1), mask=count == 0)
-
-
-def _lower_extreme(fields: Sequence[Fields], kind: pa.DataType, text: str) -> pa.Array:
-    values = pa.array(fields[0][0], mask=fields[1][0] == 0)
-    return values.cast(pa.int32()).cast(kind) if pa.types.is_date32(kind) else values.cast(kind)
-
-
-def _lower_range(fields: Sequence[Fields], kind: pa.DataType, text: str) -> pa.Array:
-    low, high, empty = fields[0][0], fields[1][0], fields[2][0] == 0
-    with np.errstate(invalid="ignore"):  # inf - inf is NaN, as it should be
-        spread = np.where(empty, 0, high - np.where(empty, high, low))
-    if spread.dtype == np.int64 and (spread < 0).any():
-        raise DataError(f"integer overflow in `{text}`: max - min of a window does not fit into 64 bits")
-    return pa.array(spread, mask=empty)
-
-
-def _moment(sample: bool, root: bool) -> Callable[[Sequence[Fields], pa.DataType, str], pa.Array]:
-    """Variance (or its root) from the moments: M2 / n, or M2 / (n - 1) of a sample, NULL below 1 or 2 values."""
-
-    def lower(fields: Sequence[Fields], kind: pa.DataType, text: str) -> pa.Array:
-        (_, _, m2), count = fields[0], fields[1][0]
-        divisor = count - int(sample)
-        value = m2 / np.maximum(divisor, 1)
-        return pa.array(np.sqrt(value) if root else value, mask=divisor < 1)
-
-    return lower
-
-
-def _family() -> list[Aggregate]:
-    def parts(*kinds: str) -> Callable[[Types], tuple[Part, ...]]:
-        """Parts by kind; `*` stands for the flavour of the argument's type, `int` or `float`."""
-        return lambda types: tuple(Part(kind.replace("*", _suffix(types) if types else "")) for kind in kinds)
-
-    def count_parts(types: Types) -> tuple[Part, ...]:
-        return (Part("count", of_argument=bool(types)),)
-
-    one = (1, 1)
-    return [
-        Aggregate("count", (0, 1), lambda types: pa.int64(), count_parts, _lower_count),
-        Aggregate("count_if", one, _condition, lambda types: (Part("count", only_true=True),), _lower_count),
-        Aggregate("sum", one, _sum_type, parts("sum_*", "count"), _lower_sum),
-        Aggregate("try_sum", one, _sum_type, parts("sum_*", "count"), _lower_try_sum),
-        Aggregate("avg", one, _double, parts("sum_*", "count"), _lower_avg),
-        Aggregate("min", one, _ordered, parts("min_*", "count"), _lower_extreme),
-        Aggregate("max", one, _ordered, parts("max_*", "count"), _lower_extreme),
-        Aggregate("range", one, _sum_type, parts("min_*", "max_*", "count"), _lower_range),
-        Aggregate("var_samp", one, _double, parts("moments", "count"), _moment(True, False)),
-        Aggregate("var_pop", one, _double, parts("moments", "count"), _moment(False, False)),
-        Aggregate("stddev_samp", one, _double, parts("moments", "count"), _moment(True, True)),
-        Aggregate("stddev_pop", one, _double, parts("moments", "count"), _moment(False, True)),
-    ]
-
-
-_ALIASES = {"mean": "avg", "variance": "var_samp", "stddev": "stddev_samp", "std": "stddev_samp"}
-_BY_NAME = {aggregate.name: aggregate for aggregate in _family()}
-
-#: Every aggregate by name and by alias.
-AGGREGATES: Mapping[str, Aggregate] = MappingProxyType(
-    _BY_NAME | {alias: _BY_NAME[name] for alias, name in _ALIASES.items()}
-)
+def values_array(values: Array, empty: Array, kind: pa.DataType) -> pa.Array:
+    """Cells of a partial as a column of an argument's type; NULL where ``empty``."""
+    if is_.is_string(kind):
+        texts = values.copy()
+        texts[empty] = None
+        return pa.array(texts, kind)
+    if is_.is_date32(kind):
+        return pa.array(values, mask=empty).cast(pa.int32()).cast(kind)
+    return pa.array(values, mask=empty).cast(kind)

@@ -1,118 +1,113 @@
 """Partial aggregates: monoids over the fields that a slice keeps for each key.
 
 A partial is what can be shared: it is computed once per slice and merged into every window that needs it. Each
-kind is a monoid ``(identity, combine)`` with a ``lift`` from one value (*SlideSide* §2, *General Stream Slicing*
-§5.4.1). Counts and integers, which can be taken apart exactly, have an inverse as well; floats have none.
+kind is a monoid ``(identity, combine)`` with a ``lift`` from the values of one row (*SlideSide* §2, *General Stream
+Slicing* §5.4.1). Counts and integers, which can be taken apart exactly, have an inverse as well; floats have none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
-from workbench.kernels import combine
+Array = npt.NDArray[Any]
+#: The fields of one partial, an array each.
+Fields = tuple[Array, ...]
+
+#: The NumPy type of a value that is text, and of a field whose cells are Python objects.
+OBJECT = "object"
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How a field of objects travels: ``encode(cells) -> Arrow array`` and back. Never pickle.
+
+    ``size(cell)`` is about how many bytes a cell keeps.
+    """
+
+    encode: Callable[[Array], pa.Array]
+    decode: Callable[[pa.Array], Array]
+    size: Callable[[Any], int]
 
 
 @dataclass(frozen=True)
 class Field:
-    """One column of a partial: its NumPy type and the identity's value."""
+    """One column of a partial: its NumPy type and the identity's value.
+
+    A field of type ``object`` holds one immutable Python object a cell and has a codec.
+    """
 
     name: str
     dtype: str
-    identity: int | float
+    identity: Any
+    codec: Codec | None = None
+
+    def to_arrow(self, cells: Array) -> pa.Array:
+        """The column that is sent and stored for an array of cells."""
+        return pa.array(cells) if self.codec is None else self.codec.encode(cells)
+
+    def from_arrow(self, column: pa.Array) -> Array:
+        """Inverse of :meth:`to_arrow`."""
+        return column.to_numpy() if self.codec is None else self.codec.decode(column)
+
+    def nbytes(self, cells: Array) -> int:
+        """Bytes that the cells keep, about."""
+        return cells.nbytes if self.codec is None else cells.nbytes + sum(map(self.codec.size, cells.flat))
 
 
 @dataclass(frozen=True)
 class PartialKind:
     """A monoid of partial aggregates.
 
-    ``input`` is the NumPy type its values are brought to before ``lift`` (None: the kind looks at no value, only
-    at which rows have one). ``lift(x) -> fields`` and ``combine(*left, *right) -> fields`` are functions of
-    :mod:`workbench.kernels.combine`, valid on arrays and, compiled, on scalars. ``idempotent``: combining a
-    partial with itself changes nothing. ``commutative``: the order of two partials does not matter. ``invert(*total,
-    *prefix) -> fields`` makes the monoid a group: what ``combine(prefix, rest) == total`` leaves of ``total``, exact
-    for every ``prefix``, or None.
+    ``inputs`` are the NumPy types of the values that ``lift(*values) -> fields`` takes (``()``: it looks at no value,
+    only at which rows have one, and is called with 1). A row feeds a partial where all its inputs have a value;
+    a position in ``nullable`` may be NULL, and ``lift`` gets that input's validity right after its value.
+
+    ``combine(*left, *right) -> fields`` is valid on arrays and, with ``lift``, compiled on scalars, unless a field is
+    an object. ``idempotent``: combining a partial with itself changes nothing. ``commutative``: the order of two
+    partials does not matter. ``invert(*total, *prefix) -> fields`` makes the monoid a group: what
+    ``combine(prefix, rest) == total`` leaves of ``total``, exact for every ``prefix``, or None.
+
+    ``fold(group, *values) -> (groups, fields)`` folds whole columns at once, groups ascending; None: rows are
+    lifted and combined pairwise. ``extends`` names a kind whose fields are the first of this one's: where both are
+    fed alike, only this one is kept. ``exact`` is off where rounding depends on the order of combining.
+    ``python`` says why the kind cannot be compiled, where that is worth telling.
     """
 
     name: str
     fields: tuple[Field, ...]
-    input: str | None
+    inputs: tuple[str, ...]
     lift: Callable[..., tuple[Any, ...]]
     combine: Callable[..., tuple[Any, ...]]
     idempotent: bool = False
     commutative: bool = True
     invert: Callable[..., tuple[Any, ...]] | None = None
+    nullable: frozenset[int] = frozenset()
+    fold: Callable[..., tuple[Array, Fields]] | None = None
+    extends: str | None = None
+    exact: bool = True
+    python: str | None = None
 
     @property
-    def identity(self) -> tuple[int | float, ...]:
+    def identity(self) -> tuple[Any, ...]:
         """The fields of an empty set of rows: ``combine(identity, p) == p == combine(p, identity)``."""
         return tuple(field.identity for field in self.fields)
 
+    @property
+    def compiled(self) -> bool:
+        """Whether kernels of this kind are compiled; otherwise it is array code everywhere."""
+        return self.python is None and not any(kind == OBJECT for kind in (*self.inputs, *self.dtypes))
 
-_INT = np.iinfo(np.int64)
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The NumPy types of the fields."""
+        return tuple(field.dtype for field in self.fields)
 
-_KINDS = (
-    PartialKind(
-        "count",
-        (Field("n", "int64", 0),),
-        None,
-        combine.lift_value,
-        combine.combine_add,
-        invert=combine.invert_add,
-    ),
-    PartialKind("sum_float", (Field("sum", "float64", 0.0),), "float64", combine.lift_value, combine.combine_add),
-    PartialKind(
-        "sum_int",
-        (Field("low", "uint64", 0), Field("high", "int64", 0)),
-        "int64",
-        combine.lift_wide,
-        combine.combine_wide,
-        invert=combine.invert_wide,
-    ),
-    PartialKind(
-        "min_float",
-        (Field("min", "float64", np.inf),),
-        "float64",
-        combine.lift_value,
-        combine.combine_min,
-        idempotent=True,
-    ),
-    PartialKind(
-        "max_float",
-        (Field("max", "float64", -np.inf),),
-        "float64",
-        combine.lift_value,
-        combine.combine_max,
-        idempotent=True,
-    ),
-    PartialKind(
-        "min_int",
-        (Field("min", "int64", int(_INT.max)),),
-        "int64",
-        combine.lift_value,
-        combine.combine_min,
-        idempotent=True,
-    ),
-    PartialKind(
-        "max_int",
-        (Field("max", "int64", int(_INT.min)),),
-        "int64",
-        combine.lift_value,
-        combine.combine_max,
-        idempotent=True,
-    ),
-    PartialKind(
-        "moments",
-        (Field("n", "float64", 0.0), Field("mean", "float64", 0.0), Field("m2", "float64", 0.0)),
-        "float64",
-        combine.lift_moments,
-        combine.combine_moments,
-    ),
-)
-
-#: Every kind of partial by name.
-PARTIALS: Mapping[str, PartialKind] = MappingProxyType({kind.name: kind for kind in _KINDS})
+    def blank(self, shape: int | tuple[int, int]) -> Fields:
+        """Arrays full of the identity."""
+        return tuple(np.full(shape, field.identity, field.dtype) for field in self.fields)

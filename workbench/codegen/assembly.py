@@ -59,7 +59,7 @@ class AssembleKernel:
         self.algorithm = algorithm
         self.chunk = chunk
         make, self._scans = _SOURCES[algorithm]
-        self.source = make(self.kind)
+        self.source = make(self.kind) if self.kind.compiled else ""
         self.name = modules.digest(self.source)
         self._scratch: Fields = ()
 
@@ -83,20 +83,23 @@ class AssembleKernel:
         """
         kinds = [(low, high) for low, high in pairwise(bounds) if low < high]
         combines = len(first) + sum(2 * int(last[high - 1] - first[low]) for low, high in kinds)
-        function = variant(self._job(), choice(compiled), combines * _COMBINE_SECONDS)
+        function = None
+        if self.kind.compiled:
+            function = variant(self._job(), choice(compiled), combines * _COMBINE_SECONDS)
         if function is None:
             return self._generic(first, last, bounds, tuple(leaf[:, :keys] for leaf in leaves))
         prefix, suffix = self._extended(leaves, scans)
         out = self._room(len(first), keys)
-        matrices = [*leaves, *prefix, *suffix, *self._unit()]
+        matrices = [*leaves, *prefix, *suffix, *self.kind.blank(1)]
         function(first, last, bounds, *matrices, keys, min(scans.valid, end), end, self.chunk, *out)
         if self._scans:
             scans.valid = end
         return out
 
     def compile(self) -> None:
-        """Wait until the compiled variant is there."""
-        variant(self._job(), "compiled", 0.0)
+        """Wait until the compiled variant is there; a kind of objects has none."""
+        if self.kind.compiled:
+            variant(self._job(), "compiled", 0.0)
 
     def _generic(self, first: Array, last: Array, bounds: Array, leaves: Fields) -> Fields:
         parts = []
@@ -110,11 +113,8 @@ class AssembleKernel:
         if scans.arrays is None:
             rows, columns = leaves[0].shape
 
-            def blank(needed: bool) -> Fields:
-                shape = (rows + 1, columns) if needed else (0, columns)
-                return tuple(np.full(shape, one[0], one.dtype) for one in self._unit())
-
-            scans.arrays = blank(self._scans > 0), blank(self._scans > 1)
+            prefix, suffix = ((rows + 1 if self._scans > needed else 0, columns) for needed in (0, 1))
+            scans.arrays = self.kind.blank(prefix), self.kind.blank(suffix)
         return scans.arrays
 
     def _room(self, windows: int, keys: int) -> Fields:
@@ -124,12 +124,9 @@ class AssembleKernel:
             self._scratch = tuple(np.empty(size, field.dtype) for field in self.kind.fields)
         return tuple(array[:size].reshape(windows, keys) for array in self._scratch)
 
-    def _unit(self) -> Fields:
-        return tuple(np.array([field.identity], field.dtype) for field in self.kind.fields)
-
     def _job(self) -> Job:
         empty = np.zeros(0, np.int64)
         matrices = [np.zeros((0, 0), field.dtype) for field in self.kind.fields]
         ranges = [empty, empty, np.zeros(1, np.int64)]
-        sample = [*ranges, *matrices, *matrices, *matrices, *self._unit(), 0, 0, 0, 1, *matrices]
+        sample = [*ranges, *matrices, *matrices, *matrices, *self.kind.blank(1), 0, 0, 0, 1, *matrices]
         return Job(self.name, self.source, "assemble", sample)

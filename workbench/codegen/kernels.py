@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from workbench.algebra import PartialKind
 from workbench.codegen import modules
-from workbench.codegen.source import Feed, fold_source
+from workbench.codegen.source import Feed, fold_source, input_columns
 from workbench.kernels.segments import fold_segments
 
 Array = npt.NDArray[Any]
@@ -94,11 +93,16 @@ def choice(compiled: bool | None) -> str:
 
 
 class FoldKernel:
-    """Level 1: rows into the partials of their groups, all partials in one pass."""
+    """Level 1: rows into the partials of their groups.
+
+    All partials that can be compiled are folded in one pass, each other one by array code of its own.
+    """
 
     def __init__(self, feeds: Sequence[Feed]) -> None:
         self.feeds = tuple(feeds)
-        self.source = fold_source(self.feeds)
+        self._compiled = [feed for feed in self.feeds if feed.monoid.compiled]
+        self._inputs = input_columns(self._compiled)
+        self.source = fold_source(self._compiled)
         self.name = modules.digest(self.source)
 
     def __call__(
@@ -109,15 +113,19 @@ class FoldKernel:
         ``group[i]`` in ``[0, groups)`` is the row's group, ``inputs`` the (values, validity) of each input
         column in the type its partials want. ``compiled`` forces a variant (True waits for the compiler).
         """
-        outputs = [_identity(feed.monoid, groups) for feed in self.feeds]
-        work = len(group) * len(self.feeds) * _ROW_SECONDS
+        outputs = [feed.monoid.blank(groups) for feed in self.feeds]
+        work = len(group) * len(self._compiled) * _ROW_SECONDS
         function = variant(self._job(), choice(compiled), work)
-        if function is None:
-            for feed, fields in zip(self.feeds, outputs, strict=True):
-                self._fold_generic(feed, group, inputs, fields)
-        else:
-            columns = [array for pair in inputs for array in pair]
-            function(group, *columns, *(field for fields in outputs for field in fields))
+        for feed, fields in zip(self.feeds, outputs, strict=True):
+            if function is None or not feed.monoid.compiled:
+                _fold_generic(feed, group, inputs, fields)
+        if function is not None:
+            # A column that only tells which rows have a value may be text, which the kernel never sees.
+            valued = {index for feed in self._compiled for index in feed.valued}
+            none = np.zeros(0, np.int64)
+            columns = [(inputs[index][0] if index in valued else none, inputs[index][1]) for index in self._inputs]
+            targets = [f for feed, out in zip(self.feeds, outputs, strict=True) if feed.monoid.compiled for f in out]
+            function(group, *(array for pair in columns for array in pair), *targets)
         return outputs
 
     def compile(self) -> None:
@@ -126,26 +134,33 @@ class FoldKernel:
 
     def _job(self) -> Job:
         sample = [np.zeros(0, np.int64)]
-        kinds = {feed.input: feed.monoid.input for feed in self.feeds if feed.monoid.input is not None}
-        for index in sorted({feed.input for feed in self.feeds if feed.input is not None}):
-            sample += [np.zeros(0, kinds.get(index) or np.int64), np.zeros(0, np.bool_)]
-        for feed in self.feeds:
-            sample += _identity(feed.monoid, 0)
+        kinds = {
+            index: kind
+            for feed in self._compiled
+            for index, kind in zip(feed.valued, feed.monoid.inputs, strict=True)
+        }
+        for index in self._inputs:
+            sample += [np.zeros(0, kinds.get(index, "int64")), np.zeros(0, np.bool_)]
+        for feed in self._compiled:
+            sample += feed.monoid.blank(0)
         return Job(self.name, self.source, "fold", sample)
 
-    @staticmethod
-    def _fold_generic(feed: Feed, group: Array, inputs: Sequence[tuple[Array, Array]], fields: Fields) -> None:
-        chosen = group
-        values: Array = np.ones(len(group), np.int64)
-        if feed.input is not None:
-            column, valid = inputs[feed.input]
-            chosen = group[valid]
-            values = column[valid] if feed.monoid.input is not None else values[valid]
-        with np.errstate(all="ignore"):
-            found, partials = fold_segments(chosen, feed.monoid.lift(values), feed.monoid.combine)
-        for field, partial in zip(fields, partials, strict=True):
-            field[found] = partial
 
-
-def _identity(kind: PartialKind, count: int) -> Fields:
-    return tuple(np.full(count, field.identity, field.dtype) for field in kind.fields)
+def _fold_generic(feed: Feed, group: Array, inputs: Sequence[tuple[Array, Array]], fields: Fields) -> None:
+    """Array code: the rows that feed a partial, folded by the kind's own function or pairwise."""
+    kind = feed.monoid
+    chosen: Array | slice = slice(None)
+    if feed.required:
+        chosen = np.logical_and.reduce([inputs[index][1] for index in feed.required])
+    values: list[Array] = []
+    for position, index in enumerate(feed.valued):
+        values += [column[chosen] for column in inputs[index][: 2 if position in kind.nullable else 1]]
+    group = group[chosen]
+    with np.errstate(all="ignore"):
+        if kind.fold is not None:
+            found, partials = kind.fold(group, *values)
+        else:
+            lifted = kind.lift(*values) if values else kind.lift(np.ones(len(group), np.int64))
+            found, partials = fold_segments(group, lifted, kind.combine)
+    for field, partial in zip(fields, partials, strict=True):
+        field[found] = partial

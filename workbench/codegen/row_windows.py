@@ -34,15 +34,18 @@ def _compiled(source: str) -> Callable[..., None]:
 
 
 def unit_of(kind: PartialKind, dtypes: Sequence[npt.DTypeLike]) -> Fields:
-    """The identity as arrays of one element, in the types that the rows have (an int32 minimum stays int32)."""
+    """The identity as arrays of one element, in the types that the rows have.
+
+    The extremes of a type stay extremes: the identity of an int32 minimum is the largest int32.
+    """
     found = []
     for field, wanted in zip(kind.fields, dtypes, strict=True):
-        dtype: np.dtype[Any] = np.dtype(wanted)
         value = field.identity
-        if dtype.kind in "iu" and value != 0:
-            bounds: Any = np.iinfo(dtype)
-            value = bounds.max if value > 0 else bounds.min
-        found.append(np.array([value], dtype))
+        if np.dtype(field.dtype).kind == "i":
+            own: Any = np.iinfo(field.dtype)
+            other: Any = np.iinfo(wanted)
+            value = {own.max: other.max, own.min: other.min}.get(value, value)
+        found.append(np.array([value], wanted))
     return tuple(found)
 
 

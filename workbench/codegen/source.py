@@ -15,36 +15,44 @@ from workbench.algebra import PARTIALS, PartialKind
 
 @dataclass(frozen=True)
 class Feed:
-    """How a partial of a fold is fed: its kind and the number of its input column (None: every row)."""
+    """How a partial of a fold is fed: its kind and the numbers of its input columns (none: every row)."""
 
     kind: str
-    input: int | None
+    inputs: tuple[int, ...] = ()
 
     @property
     def monoid(self) -> PartialKind:
         return PARTIALS[self.kind]
+
+    @property
+    def required(self) -> tuple[int, ...]:
+        """The input columns that must have a value for a row to feed the partial."""
+        return tuple(index for position, index in enumerate(self.inputs) if position not in self.monoid.nullable)
+
+    @property
+    def valued(self) -> tuple[int, ...]:
+        """The input columns whose values the partial looks at."""
+        return self.inputs if self.monoid.inputs else ()
 
 
 def fold_source(feeds: Sequence[Feed]) -> str:
     """One loop over the rows that updates every partial of the row's group.
 
     ``fold(group, x0, v0, x1, v1, ..., f0_0, f0_1, f1_0, ...)``: int64 group of each row, then values and
-    validity of each input column, then the fields of each partial, ``[groups]`` arrays that hold the identity on
-    entry and the partials on return.
+    validity of each input column (:func:`input_columns`), then the fields of each partial, ``[groups]`` arrays that
+    hold the identity on entry and the partials on return.
     """
-    inputs = sorted({feed.input for feed in feeds if feed.input is not None})
-    columns = [name for index in inputs for name in (f"x{index}", f"v{index}")]
+    columns = [name for index in input_columns(feeds) for name in (f"x{index}", f"v{index}")]
     body = []
     for number, feed in enumerate(feeds):
         indent = "        "
-        if feed.input is not None:
-            body.append(f"{indent}if v{feed.input}[i]:")
+        if feed.required:
+            body.append(f"{indent}if {' and '.join(f'v{index}[i]' for index in feed.required)}:")
             indent += "    "
         fields = _names(number, feed.monoid)
         lifted = ", ".join(f"l{number}_{j}" for j in range(len(fields)))
-        value = "np.int64(1)" if feed.monoid.input is None else f"x{feed.input}[i]"
         state = ", ".join(f"{field}[g]" for field in fields)
-        body.append(f"{indent}{lifted}, = {feed.monoid.lift.__name__}({value})")
+        body.append(f"{indent}{lifted}, = {feed.monoid.lift.__name__}({_values(feed)})")
         body.append(f"{indent}{state}, = {feed.monoid.combine.__name__}({state}, {lifted})")
     fields = [field for number, feed in enumerate(feeds) for field in _names(number, feed.monoid)]
     return "\n".join(
@@ -58,6 +66,23 @@ def fold_source(feeds: Sequence[Feed]) -> str:
             "",
         ]
     )
+
+
+def input_columns(feeds: Sequence[Feed]) -> list[int]:
+    """The numbers of the input columns that any of the feeds reads, ascending."""
+    return sorted({index for feed in feeds for index in feed.inputs})
+
+
+def _values(feed: Feed) -> str:
+    """The arguments of a lift: the values of its inputs, each nullable one with its validity."""
+    if not feed.valued:
+        return "np.int64(1)"
+    nullable = feed.monoid.nullable
+    values = [
+        f"x{index}[i], v{index}[i]" if position in nullable else f"x{index}[i]"
+        for position, index in enumerate(feed.inputs)
+    ]
+    return ", ".join(values)
 
 
 def _names(number: int, kind: PartialKind) -> list[str]:

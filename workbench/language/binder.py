@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from workbench.algebra import AGGREGATES
 from workbench.language.scalars import ExpressionBinder, Scope
 from workbench.language.sources import bind_source
 from workbench.language.sql import SqlText
@@ -152,7 +153,7 @@ class _StatementBinder:
         binder = self._binder("SELECT", keys=frozenset(group.keys))
         for item in self._select.expressions:
             node = item.unalias()
-            if is_form(node):
+            if is_form(node) and node.name.casefold() not in AGGREGATES:  # `last` is a form in GROUP BY alone
                 if bind_form(self._text, node, self._stream) != group.windows:
                     raise refuse_form(self._text, node, "SELECT")
             elif not self._is_window_value(node):

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from workbench.algebra import AGGREGATES
+from workbench.algebra import AGGREGATES, Aggregate
 from workbench.errors import QueryError, did_you_mean
 from workbench.language.literals import convert, fold_cast, moment, number
 from workbench.language.sql import SqlText
 from workbench.language.windows import FORMS, refuse_form
 from workbench.logical import AggregateCall, Call, Column, Expression, Literal, Stream
+from workbench.logical.expressions import operands
 from workbench.logical.functions import FUNCTIONS, SQL_FUNCTIONS, ScalarFunction, check_arity, resolve_call
-from workbench.logical.types import SQL_TYPES, can_cast, is_temporal, language_type, type_name
+from workbench.logical.types import SQL_TYPES, can_cast, common_type, is_temporal, language_type, type_name
 
 #: Operators and keywords by the class of their node.
 OPERATORS: dict[type[exp.Expr], str] = {
@@ -258,25 +259,47 @@ class ExpressionBinder:
                 node,
                 hint="conditions on aggregates go to HAVING" if self._scope.clause == "WHERE" else None,
             )
-        aggregate = AGGREGATES[name]
+        aggregate, nodes = self._aggregate_arguments(AGGREGATES[name], node)
         inner = ExpressionBinder(
             self._text, replace(self._scope, clause="the argument of an aggregate", keys=None, aliases={})
         )
-        arguments = tuple(inner.bind(each) for each in self._aggregate_arguments(aggregate.name, node))
+        constant_from = len(nodes) if aggregate.constant_from is None else aggregate.constant_from
+        arguments = tuple(
+            inner._constant(each) if position >= constant_from else inner.bind(each)
+            for position, each in enumerate(nodes)
+        )
         with self._text.at(node):
             if arguments or aggregate.name != "count":
                 check_arity(name, aggregate.arity, len(arguments))
             try:
-                kind = aggregate.result_type(tuple(argument.type for argument in arguments))
+                kind = aggregate.result_type(operands(arguments))
             except QueryError as error:
                 raise QueryError(f"`{self._text.source(node)}`: {error.message}", hint=error.hint) from None
         return AggregateCall(kind, aggregate.name, arguments)
 
-    def _aggregate_arguments(self, name: str, node: exp.Expr) -> list[exp.Expr]:
+    def _constant(self, node: exp.Expr) -> Literal:
+        """An argument that must be a constant, or an array of constants of one type."""
+        is_array = isinstance(node, exp.Array) or (
+            isinstance(node, exp.Anonymous) and node.name.casefold() == "array"
+        )
+        if not is_array:
+            bound = self.bind(node)
+            if not isinstance(bound, Literal):
+                raise self._text.error(f"`{self._text.source(node)}` must be a constant", node)
+            return bound
+        members = [self._constant(each) for each in node.expressions]
+        with self._text.at(node):
+            kind = common_type([each.type for each in members])
+            if not members or isinstance(members[0].value, tuple):
+                raise QueryError("expected an array of constants", hint="such as `array(0.5, 0.9)`")
+            values = pa.array([each.value for each in members], kind).to_pylist()
+            return Literal(pa.list_(kind), tuple(values))
+
+    def _aggregate_arguments(self, aggregate: Aggregate, node: exp.Expr) -> tuple[Aggregate, list[exp.Expr]]:
         """The arguments of an aggregate; ``count(*)`` and ``count(1)`` have none."""
-        nodes: list[exp.Expr] = node.expressions
+        name, nodes = aggregate.name, list(node.expressions)
         if len(nodes) == 1 and name == "count" and isinstance(nodes[0], (exp.Star, exp.Literal)):
-            return []
+            return aggregate, []
         if name == "count" and not nodes:
             raise self._text.error("`count` needs an argument", node, hint="`count(*)` counts the rows")
         if nodes and isinstance(nodes[0], exp.Distinct):
@@ -285,7 +308,7 @@ class ExpressionBinder:
                 nodes[0],
                 hint="make the column a key, and count the rows by it",
             )
-        return nodes
+        return aggregate, nodes
 
 
 def convert_null(expression: Expression, kind: pa.DataType) -> Expression:

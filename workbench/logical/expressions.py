@@ -10,9 +10,11 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
 import pyarrow as pa
 
+from workbench.algebra import Operands
 from workbench.logical.types import type_name
 
 #: SQL operators of two arguments by function name. Every other function prints as ``name(arguments)``.
@@ -73,9 +75,9 @@ class Column(Expression):
 
 @dataclass(frozen=True)
 class Literal(Expression):
-    """A constant; ``value`` is a Python value or None for NULL."""
+    """A constant; ``value`` is a Python value, None for NULL, or a tuple for an array of constants."""
 
-    value: bool | int | float | str | datetime | date | None
+    value: bool | int | float | str | datetime | date | tuple[Any, ...] | None
 
     def __str__(self) -> str:
         if self.value is None:
@@ -89,6 +91,8 @@ class Literal(Expression):
         if isinstance(self.value, str):
             escaped = self.value.replace("\\", "\\\\").replace("'", "\\'")
             return f"'{escaped}'"
+        if isinstance(self.value, tuple):
+            return f"array({', '.join(str(Literal(self.type.value_type, each)) for each in self.value)})"
         return str(self.value)
 
 
@@ -137,6 +141,11 @@ class AggregateCall(Expression):
     def children(self) -> tuple[Expression, ...]:
         return self.arguments
 
+    @property
+    def operands(self) -> Operands:
+        """The types of the arguments, and the values of those that are constants."""
+        return operands(self.arguments)
+
     def __str__(self) -> str:
         return f"{self.function}({_listed(self.arguments) or '*'})"
 
@@ -151,6 +160,12 @@ class Named:
     def __str__(self) -> str:
         text = str(self.expression)
         return text if text == self.name else f"{text} AS {quote_name(self.name)}"
+
+
+def operands(arguments: tuple[Expression, ...]) -> Operands:
+    """What an aggregate is called with."""
+    constants = (each.value if isinstance(each, Literal) else None for each in arguments)
+    return Operands(tuple(each.type for each in arguments), tuple(constants), tuple(map(str, arguments)))
 
 
 def walk(expression: Expression) -> Iterator[Expression]:

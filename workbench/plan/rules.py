@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -17,13 +17,26 @@ _REJECTS_NULL = frozenset({"is_not_null", "equal", "not_equal", "less", "less_eq
 
 def count_of_never_null(partial: Partial, where: Expression | None, schema: pa.Schema) -> Partial:
     """``count(x)`` is ``count(*)`` where x cannot be NULL, so that the two are shared."""
-    if partial.kind == "count" and partial.argument is not None and never_null(partial.argument, where, schema):
-        return Partial("count", None)
-    return partial
+    if partial.kind != "count":
+        return partial
+    return Partial("count", tuple(each for each in partial.arguments if not never_null(each, where, schema)))
 
 
 #: Applied in this order to every partial.
 RULES: tuple[Callable[[Partial, Expression | None, pa.Schema], Partial], ...] = (count_of_never_null,)
+
+
+def read_wider(partials: Sequence[Partial]) -> dict[Partial, Partial]:
+    """What to read in place of partials whose fields are the first ones of another that is there anyway.
+
+    A variance beside a kurtosis of the same expression reads the moments up to the fourth.
+    """
+    narrower = (
+        (Partial(partial.monoid.extends, partial.arguments), partial)
+        for partial in partials
+        if partial.monoid.extends
+    )
+    return {narrow: wide for narrow, wide in narrower if narrow in partials}
 
 
 def rewrite(partial: Partial, where: Expression | None, schema: pa.Schema) -> Partial:

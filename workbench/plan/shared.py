@@ -18,10 +18,13 @@ from workbench.plan.slicing import Edges
 
 @dataclass(frozen=True)
 class Partial:
-    """A partial aggregate that slices keep: its kind and the expression it is fed with (None: every row)."""
+    """A partial aggregate that slices keep: its kind and the expressions it is fed with (none: every row).
+
+    A kind without inputs is fed by the rows where every expression has a value.
+    """
 
     kind: str
-    argument: Expression | None
+    arguments: tuple[Expression, ...] = ()
 
     @property
     def monoid(self) -> PartialKind:
@@ -29,7 +32,7 @@ class Partial:
         return PARTIALS[self.kind]
 
     def __str__(self) -> str:
-        return f"{self.kind}({'*' if self.argument is None else self.argument})"
+        return f"{self.kind}({', '.join(map(str, self.arguments)) or '*'})"
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from workbench.algebra import AGGREGATES, Part
-from workbench.logical import AggregateCall, Call, Expression, Literal, Query, Window, Workload, aggregate_calls
+import pyarrow as pa
+
+from workbench.algebra import AGGREGATES, TIME, Part
+from workbench.logical import (
+    AggregateCall,
+    Call,
+    Cast,
+    Column,
+    Expression,
+    Literal,
+    Query,
+    Stream,
+    Window,
+    Workload,
+    aggregate_calls,
+)
+from workbench.logical.types import language_type
 from workbench.plan.cost import Constants, Span, constants, over_slices
 from workbench.plan.gag import Algorithm
-from workbench.plan.rules import rewrite
+from workbench.plan.rules import read_wider, rewrite
 from workbench.plan.shared import Assembly, Fold, Ingredient, Method, Partial, QueryPlan, SharedPlan
 from workbench.plan.slicing import Edges, slice_edges
 
-ROWS = Partial("count", None)
+ROWS = Partial("count")
 
 #: What queries of one fold have in common: filter and key expressions.
 Shape: TypeAlias = tuple[Expression | None, tuple[Expression, ...]]
+#: The partials of each aggregate call of a query.
+Needs: TypeAlias = list[tuple[AggregateCall, tuple[Partial, ...]]]
 
 
 def compile_workload(
@@ -37,47 +54,75 @@ def compile_workload(
         if shape not in partials:
             partials[shape] = [ROWS]
             shapes.append(shape)
-        ingredients = _ingredients(query, partials[shape])
-        queries.append(QueryPlan(query, shapes.index(shape), ingredients))
+        queries.append((query, shapes.index(shape), _ingredients(query, partials[shape])))
+    plans, kept = _number(queries, [partials[shape] for shape in shapes])
     folds = []
-    for position, shape in enumerate(shapes):
-        first = next(plan.query for plan in queries if plan.fold == position)
-        folds.append(Fold(first.where, first.keys, tuple(partials[shape])))
+    for position, of_fold in enumerate(kept):
+        first = next(plan.query for plan in plans if plan.fold == position)
+        folds.append(Fold(first.where, first.keys, of_fold))
     windows = [window for query in workload.queries for window in query.windows]
-    edges, assemblies = slice_edges(windows), _assemblies(queries)
+    edges, assemblies = slice_edges(windows), _assemblies(plans)
     methods = tuple(_methods(folds, assemblies, edges, costs or constants(), algorithm))
-    return SharedPlan(workload.stream, edges, tuple(folds), assemblies, methods, tuple(queries))
+    return SharedPlan(workload.stream, edges, tuple(folds), assemblies, methods, plans)
 
 
-def _ingredients(query: Query, partials: list[Partial]) -> tuple[Ingredient, ...]:
-    """How each aggregate call of a query is made; partials not there yet are added."""
+def _number(
+    queries: list[tuple[Query, int, Needs]], partials: list[list[Partial]]
+) -> tuple[tuple[QueryPlan, ...], list[tuple[Partial, ...]]]:
+    """The queries with the positions of their partials, and the partials of each fold that are kept."""
+    wider = [read_wider(of_fold) for of_fold in partials]
+    kept = [tuple(each for each in own if each not in wide) for own, wide in zip(partials, wider, strict=True)]
+    plans = []
+    for query, fold, needs in queries:
+        ingredients = tuple(
+            Ingredient(call, tuple(kept[fold].index(wider[fold].get(need, need)) for need in wanted))
+            for call, wanted in needs
+        )
+        plans.append(QueryPlan(query, fold, ingredients))
+    return tuple(plans), kept
+
+
+def _ingredients(query: Query, partials: list[Partial]) -> Needs:
+    """The partials that each aggregate call of a query is made of; those not there yet are added."""
     calls: dict[AggregateCall, None] = {}
     expressions = [named.expression for named in query.values]
     for expression in [*expressions, *([query.having] if query.having is not None else [])]:
         calls |= dict.fromkeys(aggregate_calls(expression))
     found = []
     for call in calls:
-        types = tuple(argument.type for argument in call.arguments)
-        positions = []
-        for part in AGGREGATES[call.function].parts(types):
-            partial = rewrite(Partial(part.kind, _fed_with(part, call)), query.where, query.stream.schema)
+        needs = []
+        for part in AGGREGATES[call.function].parts(call.operands):
+            partial = rewrite(
+                Partial(part.kind, _fed_with(part, call, query.stream)), query.where, query.stream.schema
+            )
             if partial not in partials:
                 partials.append(partial)
-            positions.append(partials.index(partial))
-        found.append(Ingredient(call, tuple(positions)))
-    return tuple(found)
+            needs.append(partial)
+        found.append((call, tuple(needs)))
+    return found
 
 
-def _fed_with(part: Part, call: AggregateCall) -> Expression | None:
-    if not part.of_argument or not call.arguments:
-        return None
-    argument = call.arguments[0]
-    if part.only_true:
+def _fed_with(part: Part, call: AggregateCall, stream: Stream) -> tuple[Expression, ...]:
+    return tuple(_only(part, stream_time(stream) if feed == TIME else call.arguments[feed]) for feed in part.feeds)
+
+
+def _only(part: Part, argument: Expression) -> Expression:
+    """The argument, or a condition that has a value in the rows that the part keeps."""
+    if part.below is not None:
+        bound = Literal(pa.float64(), part.below)
+        number = argument if argument.type == bound.type else Cast(bound.type, argument)
+        argument = Call(pa.bool_(), "less", (number, bound))
+    if part.below is not None or part.only_true:
         return Call(argument.type, "nullif", (argument, Literal(argument.type, False)))
     return argument
 
 
-def _assemblies(queries: list[QueryPlan]) -> tuple[Assembly, ...]:
+def stream_time(stream: Stream) -> Column:
+    """The event time of a row as an expression."""
+    return Column(language_type(stream.schema.field(stream.time).type), stream.time)
+
+
+def _assemblies(queries: tuple[QueryPlan, ...]) -> tuple[Assembly, ...]:
     users: dict[tuple[int, Window], list[tuple[int, int]]] = {}
     needed: dict[tuple[int, Window], set[int]] = {}
     for position, plan in enumerate(queries):

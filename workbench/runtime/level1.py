@@ -14,12 +14,13 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from workbench.algebra.partials import OBJECT
 from workbench.codegen import FoldKernel
 from workbench.codegen.source import Feed
 from workbench.errors import DataError
 from workbench.kernels.slicing import number_slices, slice_starts
 from workbench.logical import Column, Expression, walk
-from workbench.plan import Fold, SharedPlan
+from workbench.plan import Fold, Partial, SharedPlan
 from workbench.results import encode_keys
 from workbench.runtime import wire
 from workbench.runtime.expressions import evaluate, evaluate_filter
@@ -87,9 +88,8 @@ class _Folder:
     def __init__(self, fold: Fold) -> None:
         self.spec = fold
         self._inputs: list[tuple[Expression, str | None]] = []
-        self._feeds = [
-            Feed(partial.kind, self._input(partial.argument, partial.monoid.input)) for partial in fold.partials
-        ]
+        self._feeds = [Feed(partial.kind, self._columns(partial)) for partial in fold.partials]
+        self._fields = [field for feed in self._feeds for field in feed.monoid.fields]
         self._kernel = FoldKernel(self._feeds)
         self._names = [
             f"p{number}_{index}"
@@ -97,10 +97,13 @@ class _Folder:
             for index in range(len(feed.monoid.fields))
         ]
 
-    def _input(self, argument: Expression | None, dtype: str | None) -> int | None:
-        """The input column of a partial; a partial that only counts shares any column of its argument."""
-        if argument is None:
-            return None
+    def _columns(self, partial: Partial) -> tuple[int, ...]:
+        """The input columns of a partial."""
+        kinds = partial.monoid.inputs or (None,) * len(partial.arguments)
+        return tuple(self._input(*entry) for entry in zip(partial.arguments, kinds, strict=True))
+
+    def _input(self, argument: Expression, dtype: str | None) -> int:
+        """The column of an argument in a type; a partial that only counts shares any column of its argument."""
         for index, (expression, kind) in enumerate(self._inputs):
             if expression == argument and (dtype is None or kind in (None, dtype)):
                 self._inputs[index] = (expression, kind or dtype)
@@ -156,6 +159,8 @@ class _Folder:
         valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else np.ones(len(array), np.bool_)
         if dtype is None:
             return np.zeros(0, np.int64), valid
+        if dtype == OBJECT:
+            return array.fill_null("").to_numpy(zero_copy_only=False), valid
         if pa.types.is_date32(array.type):
             array = array.cast(pa.int32())
         kind = pa.from_numpy_dtype(np.dtype(dtype))
@@ -179,7 +184,7 @@ class _Folder:
             rank = np.zeros(len(bucket_of), np.int32)
             rank[mine] = np.arange(len(mine))
             columns = [pa.array(slices[chosen]), pa.array(rank[code[chosen]])]
-            columns += [pa.array(field[chosen]) for field in fields]
+            columns += [field.to_arrow(cells[chosen]) for field, cells in zip(self._fields, fields, strict=True)]
             entries = pa.record_batch(columns, names=["slice", "key", *self._names])
             out.append((bucket, [keys.take(pa.array(mine)), entries]))
         return out
@@ -190,7 +195,7 @@ def plan_columns(plan: SharedPlan) -> tuple[str, ...]:
     found = dict.fromkeys([plan.stream.time])
     for fold in plan.folds:
         expressions = [named.expression for named in fold.keys]
-        expressions += [partial.argument for partial in fold.partials if partial.argument is not None]
+        expressions += [argument for partial in fold.partials for argument in partial.arguments]
         expressions += [fold.where] if fold.where is not None else []
         for expression in expressions:
             found |= dict.fromkeys(node.name for node in walk(expression) if isinstance(node, Column))

@@ -44,7 +44,7 @@ def lower(
     for ingredient in entry.ingredients:
         call = ingredient.call
         fields = [partials[position] for position in ingredient.partials]
-        columns[call] = AGGREGATES[call.function].lower(fields, call.type, str(call))
+        columns[call] = AGGREGATES[call.function].lower(fields, call.operands, call.type, str(call))
     values = tuple(
         evaluate(named.expression, columns, len(starts)).cast(named.expression.type) for named in query.values
     )

@@ -108,7 +108,8 @@ class BucketOperator:
         for header, tables in messages:
             for fold, keys, entries in zip(header["folds"], tables[::2], tables[1::2], strict=True):
                 store = self.state.stores[fold]
-                starts, codes, *fields = (column.to_numpy() for column in entries.columns)
+                starts, codes = (column.to_numpy() for column in entries.columns[:2])
+                fields = store.from_arrow(entries.columns[2:])
                 self._count_late(fold, starts, fields[0], watermark, late)
                 numbers = store.number_keys(keys)[codes]
                 useful = starts >= self._open_from(fold, watermark)

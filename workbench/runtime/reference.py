@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from workbench.errors import DataError
-from workbench.logical import AggregateCall, Expression, Query, Window, Workload, aggregate_calls
+from workbench.logical import AggregateCall, Expression, Literal, Query, Window, Workload, aggregate_calls
 from workbench.runtime.expressions import evaluate, evaluate_filter
+from workbench.runtime.textbook import recompute
 
-Row = dict[Expression, Any]
+#: Event time in microseconds and the values of all aggregate arguments.
+Row = tuple[int, dict[Expression, Any]]
 #: Final values by (level, key, window start in microseconds).
 Answer = dict[tuple[int, tuple[Any, ...], int], tuple[Any, ...]]
 
@@ -46,7 +47,7 @@ def _query(query: Query, batches: Sequence[pa.Table]) -> tuple[Answer, int]:
                     if start + window.size <= watermark:
                         missed = True
                     else:
-                        members[level, key, start].append(row)
+                        members[level, key, start].append((time, row))
             late += missed
         times = [time for time in _times(query, batch) if time is not None]
         latest = max(times if latest is None else [*times, latest], default=latest)
@@ -71,7 +72,7 @@ def _times(query: Query, batch: pa.Table) -> list[int | None]:
     return list(column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).to_pylist())
 
 
-def _rows(query: Query, batch: pa.Table) -> Iterable[tuple[int, tuple[Any, ...], Row]]:
+def _rows(query: Query, batch: pa.Table) -> Iterable[tuple[int, tuple[Any, ...], dict[Expression, Any]]]:
     """Time, key and the values of all aggregate arguments of every row that passes the filter."""
     arguments = {argument for call in _calls(query) for argument in call.arguments}
     for part in batch.combine_chunks().to_batches():
@@ -79,10 +80,16 @@ def _rows(query: Query, batch: pa.Table) -> Iterable[tuple[int, tuple[Any, ...],
         if query.where is not None:
             kept = evaluate_filter(query.where, part).to_pylist()
         keys = [evaluate(named.expression, part).to_pylist() for named in query.keys]
-        columns = {argument: evaluate(argument, part).to_pylist() for argument in arguments}
+        columns = {argument: _values_of(argument, part) for argument in arguments}
         for index, time in enumerate(_times(query, pa.table(part))):
             if kept[index] and time is not None:
                 yield time, tuple(key[index] for key in keys), {a: column[index] for a, column in columns.items()}
+
+
+def _values_of(argument: Expression, part: pa.RecordBatch) -> list[Any]:
+    if isinstance(argument, Literal):
+        return [argument.value] * len(part)
+    return list(evaluate(argument, part).to_pylist())
 
 
 def _calls(query: Query) -> list[AggregateCall]:
@@ -108,84 +115,5 @@ def _scalar(expression: Expression, computed: dict[Expression, Any]) -> Any:
 
 
 def _aggregate(call: AggregateCall, rows: list[Row]) -> Any:
-    if not call.arguments:
-        return len(rows)
-    values = [row[call.arguments[0]] for row in rows]
-    return _TEXTBOOK[call.function]([value for value in values if value is not None])
-
-
-def _sum(values: list[Any]) -> Any:
-    if not values:
-        return None
-    if isinstance(values[0], int):
-        total = sum(values)
-        if not -(2**63) <= total < 2**63:
-            raise DataError("integer overflow")
-        return total
-    return float_sum(values)
-
-
-def float_sum(values: Sequence[float]) -> float:
-    """The exactly rounded sum, with the IEEE rules for inf and NaN."""
-    infinities = {value for value in values if math.isinf(value)}
-    if any(math.isnan(value) for value in values) or len(infinities) == 2:
-        return math.nan
-    return infinities.pop() if infinities else math.fsum(values)
-
-
-def _try_sum(values: list[Any]) -> Any:
-    try:
-        return _sum(values)
-    except DataError:
-        return None
-
-
-def _average(values: list[Any]) -> Any:
-    if not values:
-        return None
-    return (sum(values) if isinstance(values[0], int) else float_sum(values)) / len(values)
-
-
-def _extreme(pick: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-    def extreme(values: list[Any]) -> Any:
-        if any(value != value for value in values):
-            return math.nan
-        return pick(values) if values else None
-
-    return extreme
-
-
-def _range(values: list[Any]) -> Any:
-    if not values:
-        return None
-    return _extreme(max)(values) - _extreme(min)(values)
-
-
-def _variance(values: list[Any], sample: bool) -> Any:
-    divisor = len(values) - sample
-    if divisor < 1:
-        return None
-    if not all(math.isfinite(value) for value in values):
-        return math.nan
-    mean = math.fsum(values) / len(values)
-    return math.fsum((value - mean) ** 2 for value in values) / divisor
-
-
-def _root(value: float | None) -> float | None:
-    return None if value is None else math.sqrt(value)
-
-
-_TEXTBOOK: dict[str, Callable[[list[Any]], Any]] = {
-    "count": len,
-    "count_if": lambda values: sum(map(bool, values)),
-    "sum": _sum,
-    "try_sum": _try_sum,
-    "avg": _average,
-    "min": _extreme(min),
-    "max": _extreme(max),
-    "range": _range,
-    "var_samp": lambda values: _variance(values, True),
-    "var_pop": lambda values: _variance(values, False),
-    "stddev_samp": lambda values: _root(_variance(values, True)),
-    "stddev_pop": lambda values: _root(_variance(values, False)),
-}
+    values = [(time, tuple(row[argument] for argument in call.arguments)) for time, row in rows]
+    return recompute(call.function, call.operands, values)

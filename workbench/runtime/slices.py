@@ -33,13 +33,9 @@ class SliceStore:
         self._starts = np.zeros(0, np.int64)
         self._head = 0  # slices before it are evicted, their room not yet given back
         self._size = 0
-        self._matrices = [self._blank(kind, 0, 8) for kind in self._kinds]
+        self._matrices = [kind.blank((0, 8)) for kind in self._kinds]
         #: What kernels keep beside the slices, one for each partial.
         self.scans = [Scans() for _ in self._kinds]
-
-    @staticmethod
-    def _blank(kind: PartialKind, rows: int, columns: int) -> Fields:
-        return tuple(np.full((rows, columns), field.identity, field.dtype) for field in kind.fields)
 
     @property
     def starts(self) -> Array:
@@ -52,9 +48,22 @@ class SliceStore:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the partials kept (spare room left out)."""
-        itemsize = sum(matrix.itemsize for fields in self._matrices for matrix in fields)
-        return len(self.starts) * (8 + len(self._keys) * itemsize)
+        """Bytes of the partials kept (spare room left out); about, where they are objects."""
+        kept = len(self.starts) * 8
+        for position, kind in enumerate(self._kinds):
+            cells = (matrix[:, : len(self._keys)] for matrix in self.partials(position))
+            kept += sum(field.nbytes(matrix) for field, matrix in zip(kind.fields, cells, strict=True))
+        return kept
+
+    def to_arrow(self, columns: Sequence[Array]) -> list[pa.Array]:
+        """The field columns of entries, all partials, as they are sent and stored."""
+        fields = [field for kind in self._kinds for field in kind.fields]
+        return [field.to_arrow(cells) for field, cells in zip(fields, columns, strict=True)]
+
+    def from_arrow(self, columns: Sequence[pa.Array]) -> list[Array]:
+        """Inverse of :meth:`to_arrow`."""
+        fields = [field for kind in self._kinds for field in kind.fields]
+        return [field.from_arrow(column) for field, column in zip(fields, columns, strict=True)]
 
     def partials(self, position: int) -> Fields:
         """The matrices ``[row, key]`` of one partial, with spare room: see :meth:`rows` for the rows in use."""
@@ -146,7 +155,7 @@ class SliceStore:
         kept = slice(self._head, self._size)
         matrices = []
         for kind, fields in zip(self._kinds, self._matrices, strict=True):
-            blank = self._blank(kind, room, columns)
+            blank = kind.blank((room, columns))
             for fresh, old in zip(blank, fields, strict=True):
                 fresh[old_rows, : old.shape[1]] = old[kept]
             matrices.append(blank)

@@ -100,8 +100,9 @@ class BucketState:
             self._written_keys[head["fold"]] = store.keys
         for head, (table,) in found:
             if not head["keys"]:
-                starts, keys, *fields = (column.to_numpy() for column in table.columns)
-                self.stores[head["fold"]].merge(starts, keys, fields)
+                store = self.stores[head["fold"]]
+                starts, keys, *fields = table.columns
+                store.merge(starts.to_numpy(), keys.to_numpy(), store.from_arrow(fields))
                 self.blocks.add(head["block"])
 
     def _place(self, block: int) -> tuple[int, int]:
@@ -110,10 +111,12 @@ class BucketState:
 
     def _block(self, block: int) -> bytes | None:
         fold, number = self._place(block)
-        columns = list(self.stores[fold].entries(number * self.span, (number + 1) * self.span))
-        if not len(columns[0]):
+        store = self.stores[fold]
+        starts, keys, *fields = store.entries(number * self.span, (number + 1) * self.span)
+        if not len(starts):
             return None
-        table = pa.record_batch([pa.array(c) for c in columns], names=[str(i) for i in range(len(columns))])
+        columns = [pa.array(starts), pa.array(keys), *store.to_arrow(fields)]
+        table = pa.record_batch(columns, names=[str(i) for i in range(len(columns))])
         return wire.pack(wire.Kind.STATE_BLOCK, {"keys": False, "fold": fold, "block": block}, [table])
 
     def _key_blocks(self) -> dict[int, bytes]:
