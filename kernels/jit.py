@@ -27,6 +27,7 @@ def jit(function: F) -> F:
 #: Parts are always inlined (a call would hand over every array of the state in pieces, at many times the cost of the
 #: work) and count no references to arrays (``_nrt`` is numba's own switch for that: they live as long as the call).
 _PARTS = {"nogil": True, "error_model": "numpy", "forceinline": True, "_nrt": False}
+_KNOWN: set[Callable[..., Any]] = set()
 
 
 def jitable(function: F) -> F:
@@ -35,8 +36,10 @@ def jitable(function: F) -> F:
     For the parts of a kernel that is put together at run time: they run in Python one by one, where a test can look
     into them, and as one piece in the kernel. They create no arrays and live as long as the process.
     """
-    part: F = register_jitable(**_PARTS)(function)
-    return part
+    if function not in _KNOWN:  # numba takes a second telling for an ambiguity
+        register_jitable(**_PARTS)(function)
+        _KNOWN.add(function)
+    return function
 
 
 def assemble(function: F) -> F:

@@ -70,34 +70,31 @@ def _functions(monoid: Monoid) -> Functions:
 
     @jitable
     def shrink(state: State, w: int) -> None:
-        size, start = state.sizes[w], state.starts[w]
-        left = state.cursors[w, L]
+        marks, size, start = state.cursors[w], state.sizes[w], state.starts[w]
+        left, above = marks[L], marks[A]
         store(state.slots, start + left, combine(load(state.slots, start + left), load(state.middles, w)))
-        state.cursors[w, L] = right_of(left, size)
-        above = state.cursors[w, A]
+        marks[L] = right_of(left, size)
         below = above - 1 if above > 0 else size
-        if above != state.cursors[w, B]:
+        if above != marks[B]:
             done = combine(load(state.slots, start + below), load(state.slots, start + above))
             store(state.slots, start + below, done)
-        state.cursors[w, A] = below
+        marks[A] = below
 
     @jitable
     def restore_balance(state: State, w: int) -> None:
-        size = state.sizes[w]
-        if state.cursors[w, F] == state.cursors[w, B]:  # at most one element, in the back: it is the whole front now
-            state.cursors[w, L] = state.cursors[w, R] = state.cursors[w, A] = state.cursors[w, B] = state.cursors[
-                w, E
-            ]
+        marks = state.cursors[w]
+        if marks[F] == marks[B]:  # one element at most: it becomes the front
+            marks[L] = marks[R] = marks[A] = marks[B] = marks[E]
             store(state.middles, w, identity)
             store(state.backs, w, identity)
             return
-        if state.cursors[w, L] == state.cursors[w, B]:
-            state.cursors[w, L], state.cursors[w, R] = state.cursors[w, F], state.cursors[w, B]
-            state.cursors[w, A] = state.cursors[w, B] = state.cursors[w, E]
+        if marks[L] == marks[B]:
+            marks[L], marks[R] = marks[F], marks[B]
+            marks[A] = marks[B] = marks[E]
             store(state.middles, w, load(state.backs, w))
             store(state.backs, w, identity)
-        if state.cursors[w, L] == state.cursors[w, R]:
-            state.cursors[w, L] = state.cursors[w, R] = state.cursors[w, A] = right_of(state.cursors[w, L], size)
+        if marks[L] == marks[R]:
+            marks[L] = marks[R] = marks[A] = right_of(marks[L], state.sizes[w])
         else:
             shrink(state, w)
 

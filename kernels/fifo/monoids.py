@@ -71,7 +71,7 @@ def require(kind: type[M], monoid: Monoid, algorithm: str, instead: str) -> M:
 @cache
 def on_tuples(function: Callable[..., Partial], number: int) -> Combine:
     """``function(*left, *right)`` of partials with ``number`` fields (1 to 4) as a function ``(left, right)``."""
-    flat = jitable(function) if _first_time(function) else function
+    flat = jitable(function)
 
     def one(a: Partial, b: Partial) -> Partial:
         return flat(a[0], b[0])
@@ -86,13 +86,3 @@ def on_tuples(function: Callable[..., Partial], number: int) -> Combine:
         return flat(a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3])
 
     return (one, two, three, four)[number - 1]
-
-
-_SEEN: set[Callable[..., Any]] = set()
-
-
-def _first_time(function: Callable[..., Any]) -> bool:
-    """Whether numba has not been told of ``function`` yet; it takes a second telling for an ambiguity."""
-    known = function in _SEEN
-    _SEEN.add(function)
-    return not known

@@ -37,9 +37,9 @@ element, the back becomes empty, and (1) is restored by a scan over all elements
 back, and triggers as well.
 
 *When the scan may stop early.* Going left it has passed the s new elements and now finds for an i before the old t
-the value that is stored already. By (1) everything further left was made from the stored value, by the same steps that
-the scan is about to take: it would store the same again. Two conditions matter. The element must have been in the
-front before: in the slot of a new element there is what an earlier run over the buffer left, and to stop where the
+the value that is stored already. By (1) everything further left was made from the stored value, by the same steps
+that the scan is about to take: it would store the same again. Two conditions matter. The element must have been in
+the front before: in the slot of a new element there is what an earlier run over the buffer left, and to stop where the
 two happen to be equal leaves elements further left without their new aggregates (minima too large, and only with
 several windows). And the whole partial must be equal, all of its fields. For a minimum the scan stops after a few
 elements; for a sum it hardly ever does.
