@@ -10,7 +10,7 @@ combined with the prefix up to its end.
 A leaf that left is not cleared: a node is only ever read when all of its leaves are in the window, and each of them
 was brought up to date all the way to the root when it was inserted.
 
-Needs a monoid. Combines with m leaves: insert log2 m, evict 0, a query 2 log2 m + 2 at most; with q windows q
+Needs a monoid. Combines with m leaves: insert log2 m, evict 0, a query 2 log2 m + 3 at most; with q windows q
 queries over one tree. Space: 2 m.
 """
 
@@ -86,6 +86,8 @@ def _functions(monoid: Monoid) -> Functions:
         leaves = len(state.tree[0]) // 2
         count = min(state.sizes[w], state.cursors[PRESENT])
         end = state.cursors[END]
+        if end == 0:
+            end = leaves
         start = end - count
         if start >= 0:
             return fold(state.tree, leaves + start, leaves + end)
