@@ -47,7 +47,7 @@ beyond the s new ones in s out of s + d cases, so that it takes s (1 + ln(1 + n 
 
 Combines: insert 1, a query 1, and every s elements a scan. So for one window 3 on average; for q windows 1 + q and
 the scan's share, which is 1 + ln(1 + n / s) for a minimum over random values, but n / s for sums and for minima over
-descending values (Table 1 has q for all of it). At worst n + 1 + q. Space: 2 n + 1.
+descending values (Table 1 has q for all of it). At worst n + q. Space: 2 n + 1.
 """
 
 from __future__ import annotations
