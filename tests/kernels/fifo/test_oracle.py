@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from window_algorithms import ALGORITHMS, CASES, MATRIX, Case, differs
+from window_algorithms import CASES, MATRIX, Case, differs
 
+from workbench.kernels.fifo.catalogue import ALGORITHMS
 from workbench.kernels.fifo.interface import Algorithm, copy, drive
 
 EVICT, RESTORE = "evict", "restore"
@@ -76,7 +77,7 @@ def test_any_sequence_of_operations(algorithm: str, name: str, data: st.DataObje
     case = CASES[name]
     script = data.draw(operations(case))
     with np.errstate(all="ignore"):
-        check(case, ALGORITHMS[algorithm][0](case.monoid, data.draw(SIZES)), script)
+        check(case, ALGORITHMS[algorithm].make(case.monoid, data.draw(SIZES)), script)
 
 
 @pytest.mark.parametrize(("algorithm", "name"), MATRIX)
@@ -89,7 +90,7 @@ def test_one_window_of_fixed_size(algorithm: str, name: str, data: st.DataObject
         ("insert", value) for value in data.draw(st.lists(case.values, min_size=3 * size, max_size=3 * size + 4))
     ]
     with np.errstate(all="ignore"):
-        check(case, ALGORITHMS[algorithm][0](case.monoid, (size,)), script)
+        check(case, ALGORITHMS[algorithm].make(case.monoid, (size,)), script)
 
 
 #: Compiling a pair takes a second, so a few stand for all: each algorithm, each number of fields, both dtypes mixed.
@@ -127,7 +128,7 @@ def test_long_streams_compiled(algorithm: str, name: str, sizes: tuple[int, ...]
     """Random values in random batches: where a scan that stops early without right answers with wrong minima."""
     case, rng = CASES[name], np.random.default_rng([len(algorithm), len(name), len(sizes)])
     values = random_values(name, rng, 4000 if name == "min_int" else 400)
-    made = ALGORITHMS[algorithm][0](case.monoid, sizes)
+    made = ALGORITHMS[algorithm].make(case.monoid, sizes)
     lifted = [case.lift(value) for value in values]
     at, results = 0, []
     while at < len(values):
