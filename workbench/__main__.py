@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("doctor", help="say which versions are here and what is missing")
     check.add_argument("--java", action="store_true", help="look at Java alone")
     commands.add_parser("prepare", help="once a machine: make the first queries start quickly (a minute, 180 MB)")
-    commands.add_parser("calibrate", help="measure what the cost model needs to know of this machine (a minute)")
+    commands.add_parser("calibrate", help="measure the constants of the cost model on this machine (minutes)")
     run = commands.add_parser("run-notebook", help="run a notebook without a browser and print what its cells said")
     run.add_argument("path", type=Path)
     run.add_argument("--timeout", type=int, default=300, help="seconds for one cell (default: %(default)s)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,7 +35,11 @@ def plan_text(sql: str) -> str:
 @pytest.mark.parametrize("path", GOLDENS, ids=[path.stem for path in GOLDENS])
 def test_plan_has_its_printed_form(path: Path) -> None:
     sql, expected = path.read_text().split("\n---\n")
-    assert plan_text(sql) == expected.strip()
+    text = plan_text(sql)
+    if os.environ.get("WINQUERY_UPDATE_GOLDENS"):
+        path.write_text(f"{sql}\n---\n{text}\n")
+        return
+    assert text == expected.strip()
 
 
 def test_there_are_goldens() -> None:
