@@ -1,7 +1,8 @@
 """Kernels made to measure for a shared plan: source text from checked parts, compiled behind the scenes."""
 
 from workbench.codegen.assembly import AssembleKernel, Scans
+from workbench.codegen.integer_sums import IntegerSums
 from workbench.codegen.kernels import FoldKernel
 from workbench.codegen.row_windows import RowWindows
 
-__all__ = ["AssembleKernel", "FoldKernel", "RowWindows", "Scans"]
+__all__ = ["AssembleKernel", "FoldKernel", "IntegerSums", "RowWindows", "Scans"]

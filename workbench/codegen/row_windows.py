@@ -55,6 +55,7 @@ class Differences:
     def __init__(self, kind: PartialKind, sizes: Sequence[int], dtypes: Sequence[npt.DTypeLike]) -> None:
         if kind.invert is None:
             raise TypeError(f"`{kind.name}` has no exact inverse, so its windows cannot be differences of prefixes")
+        self._invert = kind.invert
         self._push = _compiled(differences_source(kind))
         self._sizes = np.array(sizes, np.int64)
         self._tile = PIECE
@@ -65,6 +66,19 @@ class Differences:
 
     def push(self, fields: Fields, out: Fields) -> None:
         self._push(*fields, *self._ring, self._at, self._sizes, self._tile, *out)
+
+    def recent(self) -> Fields:
+        """The partials of the last rows, as many as the largest window has, taken back from the prefixes."""
+        longest = int(self._sizes.max())
+        places = (int(self._at[0]) + np.arange(-longest - 1, 0)) % (len(self._ring[0]) - self._tile)
+        prefixes = [ring[places] for ring in self._ring]
+        invert = self._invert
+        return invert(*(prefix[1:] for prefix in prefixes), *(prefix[:-1] for prefix in prefixes))
+
+    def refill(self, fields: Fields) -> None:
+        """Begin after these rows."""
+        blank = tuple(np.empty((len(self._sizes), len(fields[0])), ring.dtype) for ring in self._ring)
+        self.push(fields, blank)
 
 
 class Overlaid:
