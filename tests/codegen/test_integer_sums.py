@@ -1,4 +1,4 @@
-"""Exact sums in the narrowest arithmetic: against Python's integers, over batches that force every change of width."""
+"""Exact sums in the narrowest arithmetic: Python's integers, over batches that force every change of width."""
 
 from __future__ import annotations
 

@@ -60,7 +60,9 @@ class IntegerSums:
 
     def _needed(self, values: Array) -> int:
         """The width in which every window that ends in this batch is exact."""
-        peak = max(-int(values.min()), int(values.max())) if len(values) else 0
+        if not len(values):
+            return self.width
+        peak = max(-int(values.min()), int(values.max()))
         self._peaks.append((len(values), peak))
         self._rows += len(values)
         while self._rows - self._peaks[0][0] >= len(values) + self._longest - 1:
