@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from workbench.algebra import numeric, ordered
+from workbench.algebra import holistic, numeric, ordered, sketches
 from workbench.algebra.aggregates import Aggregate
 from workbench.algebra.partials import PartialKind
 
-_THEMES = (numeric, ordered)
+_THEMES = (numeric, ordered, holistic, sketches)
 
 #: Every kind of partial by name.
 PARTIALS: Mapping[str, PartialKind] = MappingProxyType({kind.name: kind for theme in _THEMES for kind in theme.KINDS})
