@@ -49,10 +49,16 @@ def merge(a: Run, b: Run) -> Run:
         return b
     if not len(b.counts):
         return a
-    values, counts = np.concatenate((a.values, b.values)), np.concatenate((a.counts, b.counts))
-    order = np.argsort(values, kind="stable")
-    values, counts = values[order], counts[order]
-    first = np.flatnonzero(_starts(values))
+    # Runs of slices are short: what counts is the number of NumPy calls.
+    values = np.concatenate((a.values, b.values))
+    order = values.argsort(kind="stable")
+    values, counts = values[order], np.concatenate((a.counts, b.counts))[order]
+    fresh = np.empty(len(values), np.bool_)
+    fresh[0] = True
+    np.not_equal(values[1:], values[:-1], out=fresh[1:])
+    if values[-2] != values[-2]:  # NaN in both
+        fresh[-1] = False
+    first = fresh.nonzero()[0]
     return Run(values[first], np.add.reduceat(counts, first))
 
 

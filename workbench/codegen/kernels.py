@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from workbench.algebra import PARTIALS
 from workbench.codegen import modules
-from workbench.codegen.source import Feed, assemble_source, fold_source, input_columns
+from workbench.codegen.source import Feed, assemble_source, fold_source, injected, input_columns
 from workbench.kernels.segments import fold_segments
 from workbench.kernels.two_stacks import assemble
 
@@ -43,9 +43,11 @@ class _Job:
     source: str
     entry: str
     sample: Sequence[Array]
+    functions: Mapping[str, Callable[..., Any]]
 
     def make(self) -> Callable[..., None]:
-        function: Callable[..., None] = getattr(modules.load(self.name, self.source), self.entry)
+        module = modules.load(self.name, self.source, self.functions)
+        function: Callable[..., None] = getattr(module, self.entry)
         function(*self.sample)
         return function
 
@@ -145,7 +147,7 @@ class FoldKernel:
             sample += [np.zeros(0, kinds.get(index, "int64")), np.zeros(0, np.bool_)]
         for feed in self._compiled:
             sample += feed.monoid.blank(0)
-        return _Job(self.name, self.source, "fold", sample)
+        return _Job(self.name, self.source, "fold", sample, injected([feed.monoid for feed in self._compiled]))
 
 
 def _fold_generic(feed: Feed, group: Array, inputs: Sequence[tuple[Array, Array]], fields: Fields) -> None:
@@ -203,4 +205,5 @@ class AssembleKernel:
     def _job(self) -> _Job:
         empty = np.zeros(0, np.int64)
         matrices = [np.zeros((0, 0), field.dtype) for kind in self.kinds for field in kind.fields]
-        return _Job(self.name, self.source, "assemble", [empty, empty, *matrices, *matrices])
+        sample = [empty, empty, *matrices, *matrices]
+        return _Job(self.name, self.source, "assemble", sample, injected(self.kinds))

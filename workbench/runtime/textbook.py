@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from workbench.algebra import user
 from workbench.algebra.aggregates import Operands
 from workbench.errors import DataError
 
@@ -23,6 +24,8 @@ Row = tuple[int, tuple[Any, ...]]
 
 def recompute(function: str, operands: Operands, rows: Sequence[Row]) -> Any:
     """The aggregate of the rows of a window: a Python value, None for NULL."""
+    if "#" in function:
+        return _user_defined(user.definition(function), [values for _, values in rows if None not in values])
     if function in _OF_ROWS:
         return _OF_ROWS[function](rows)
     if not operands.types:
@@ -34,6 +37,18 @@ def recompute(function: str, operands: Operands, rows: Sequence[Row]) -> Any:
     if function in _WITH_CONSTANTS:
         return _WITH_CONSTANTS[function](values, operands)
     return _OF_VALUES[function](values)
+
+
+def _user_defined(entry: user.Definition, rows: list[tuple[Any, ...]]) -> Any:
+    """The user's own functions, one row after the other."""
+    if not rows:
+        return None
+    state = user.state_of(entry)
+    total = state(*(identity for _, _, identity in entry.fields))
+    for row in rows:
+        values = [float(x) if dtype == "float64" else x for x, dtype in zip(row, entry.inputs, strict=True)]
+        total = state(*entry.combine(total, state(*entry.lift(*values))))
+    return entry.lower(total)
 
 
 def _sum(values: list[Any]) -> Any:
