@@ -65,7 +65,8 @@ def aggregate(name: str | type, cls: type | None = None) -> Any:
     gives the partial of one row, ``combine(a, b)`` that of two neighbouring runs of rows, both as tuples;
     ``lower(state)`` the result (None for NULL). Optional: ``invert(total, prefix)``, ``commutative`` and
     ``idempotent`` (claims that are checked), ``inputs`` (types of the values, ``float64`` by default), ``result``
-    (``double``, ``bigint``, ``boolean``, ``string``), ``examples`` (values to test with, tuples for several arguments).
+    (``double``, ``bigint``, ``boolean``, ``string``),
+    ``examples`` (values to test with, as tuples for several arguments).
 
     Rows where a value is NULL are left out; a window without any gives NULL. The laws of a monoid are tried on the
     examples and on values of our own; a broken one raises QueryError with the counterexample. Functions that numba
