@@ -14,14 +14,18 @@ from workbench.kernels import combine
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def jit(function: F) -> F:
+def jit(function: F, *, keep: bool = True) -> F:
     """Compile on first call: no Python objects, no GIL, IEEE division, kept in numba's disk cache.
 
-    Without a writable cache folder (an executor of a cluster, say) the kernel is compiled once per process.
+    Without a writable cache folder (an executor of a cluster, say) the kernel is compiled once per process, as is
+    one that is not to be kept: a user's function may change without its file.
     """
     options = {"nogil": True, "error_model": "numpy"}
+    if not keep:
+        compiled: F = numba.njit(**options)(function)
+        return compiled
     try:
-        compiled: F = numba.njit(cache=True, **options)(function)
+        compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba: "no locator available", neither the source folder nor the user's is writable
         compiled = numba.njit(**options)(function)
     return compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from itertools import pairwise, product
 from typing import Any
 
@@ -21,9 +22,10 @@ SCHEMA = pa.schema(
         ("i", pa.int64()),
         ("x", pa.float64()),
         ("b", pa.bool_()),
+        ("d", pa.date32()),
     ]
 )
-COLUMNS = K, N, X, B, TS = tuple(Column(SCHEMA.field(name).type, name) for name in ("k", "i", "x", "b", "ts"))
+COLUMNS = K, N, X, B, TS, D = tuple(Column(SCHEMA.field(name).type, name) for name in ("k", "i", "x", "b", "ts", "d"))
 
 #: Values at the edges of a type beside ordinary ones. Floats are small multiples of 1/8, so sums are exact.
 INTEGERS = st.one_of(st.none(), st.integers(-100, 100), st.sampled_from([2**62, -(2**62), 2**63 - 1, -(2**63)]))
@@ -46,6 +48,12 @@ def windows() -> st.SearchStrategy[Window]:
 #: Constants for the aggregates that take some; every one of them must be here.
 CONSTANTS: dict[str, list[tuple[Any, ...]]] = {
     "histogram": [(-10, 10, 4), (0, 0.5, 1), ((-2.5, 0.0, 0.125, 50.0),)],
+    "quantile": [
+        (0.5,),
+        ((0.0, 0.3, 1.0),),
+        *((0.77, method) for method in ("linear", "lower", "higher", "nearest", "midpoint")),
+    ],
+    "approx_quantile": [(0.5,), ((0.0, 0.77, 1.0),)],
 }
 
 
@@ -133,6 +141,7 @@ def streams(draw: st.DrawFn, most: int = 40) -> list[pa.Table]:
             "i": INTEGERS,
             "x": FLOATS,
             "b": st.sampled_from([None, True, False]),
+            "d": st.sampled_from([None, date(1969, 12, 31), date(1970, 1, 1), date(2024, 2, 29)]),
         }
     )
     rows: list[dict[str, Any]] = draw(st.lists(row, max_size=most))

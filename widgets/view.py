@@ -73,7 +73,7 @@ class DashboardView:
         names = results.schema.numeric
         if not names:
             values = ", ".join(f"`{name}`" for name, _ in results.schema.values)
-            raise QueryError(f"nothing to plot: {values} has no numbers", hint="`results()` gives the values")
+            raise QueryError(f"nothing to plot: {values}", hint="a line needs numbers; `results()` gives all values")
         self._panels = [Panel(name, self._x, self._bounds, height, last=name == names[-1]) for name in names]
         self._legend = KeyLegend(self._panels)
         labels = [level.label for level in results.schema.levels]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from workbench import datasets, results
     from workbench.errors import DataError, EngineError, QueryError, SourceError, WorkbenchError
     from workbench.notebook import (
+        aggregate,
         explain,
         load_ipython_extension,
         queries,
@@ -33,6 +34,7 @@ _WHERE = {
     "QueryError": "errors",
     "SourceError": "errors",
     "WorkbenchError": "errors",
+    "aggregate": "notebook",
     "dashboard": "notebook.dashboards",
     "explain": "notebook",
     "load_ipython_extension": "notebook",
@@ -52,6 +54,7 @@ __all__ = [
     "QueryError",
     "SourceError",
     "WorkbenchError",
+    "aggregate",
     "dashboard",
     "datasets",
     "explain",

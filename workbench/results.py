@@ -258,7 +258,9 @@ class QueryResults:
                 picked[missing] = None
                 fields.append((name, pa.array(picked, kind)))
             else:
-                fields.append((name, pa.array(picked, mask=missing).cast(kind)))
+                column = pa.array(picked, mask=missing)
+                column = column.cast(pa.int32()) if pa.types.is_date32(kind) else column
+                fields.append((name, column.cast(kind)))
         names = pa.array([member.name.lower() for member in Status])
         fields.append(("status", names.take(pa.array(codes[rows, columns]))))
         fields.append(("revision", pa.array(grid.revisions[rows, columns])))
@@ -377,7 +379,9 @@ def _numpy(array: pa.Array, dtype: npt.DTypeLike) -> tuple[Array, Array]:
         cells = np.empty(len(array), object)
         cells[:] = array.to_pylist()
         return cells, valid
-    if pa.types.is_temporal(array.type):
+    if pa.types.is_date32(array.type):
+        array = array.cast(pa.int32())
+    elif pa.types.is_temporal(array.type):
         array = array.cast(pa.int64())
     filled = array.fill_null(False if pa.types.is_boolean(array.type) else 0) if array.null_count else array
     return filled.to_numpy(zero_copy_only=False).astype(dtype), valid

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cells import readable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,16 +29,15 @@ def ascending_windows(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
 
 
 def fold_in_order(kind: Any, fields: list[Any]) -> tuple[Any, ...]:
-    """One partial after the other, from the identity: the definition."""
-    state = tuple(np.full(1, value, field.dtype) for value, field in zip(kind.identity, kind.fields, strict=True))
+    """One partial after the other, from the identity: the definition. Partials are arrays of one cell."""
+    state = kind.blank(1)
     for partial in fields:
-        cells = (np.full(1, value, field.dtype) for value, field in zip(partial, kind.fields, strict=True))
-        state = kind.combine(*state, *cells)
+        state = kind.combine(*state, *partial)
     return tuple(column[0] for column in state)
 
 
 @pytest.mark.parametrize("name", sorted(PARTIALS))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(shape=ascending_windows(), data=st.data())
 def test_windows_equal_recomputation(name: str, shape: tuple[int, list[tuple[int, int]]], data: Any) -> None:
     slices, windows = shape
@@ -57,10 +57,12 @@ def test_windows_equal_recomputation(name: str, shape: tuple[int, list[tuple[int
         found = assemble(first, last, fields, kind.identity, kind.combine)
     for number, (low, high) in enumerate(windows):
         for key in range(2):
-            expected = fold_in_order(kind, [tuple(field[row, key] for field in fields) for row in range(low, high)])
+            cells = [tuple(field[row, key : key + 1] for field in fields) for row in range(low, high)]
+            with np.errstate(all="ignore"):
+                expected = fold_in_order(kind, cells)
             for field, wanted in zip(found, expected, strict=True):
                 if field.dtype == object:
-                    assert field[number, key] == wanted
+                    assert readable(field[number, key]) == readable(wanted)
                 else:
                     np.testing.assert_allclose(field[number, key], wanted, rtol=1e-9, atol=1e-9)
 

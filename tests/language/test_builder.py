@@ -7,8 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from workbench.algebra import AGGREGATES
 from workbench.errors import QueryError
-from workbench.language import col, parse_queries, query
+from workbench.language import builder, col, parse_queries, query
 from workbench.language.builder import agg, avg, count, count_if, max_, sql, sum_
 from workbench.logical import Query, Stream
 
@@ -122,3 +123,30 @@ def test_python_logic_is_refused() -> None:
         _ = gate > 1 and gate < 5
     with pytest.raises(TypeError, match="got `list`"):
         _ = gate == [1]
+
+
+def test_every_aggregate_has_a_function() -> None:
+    """By its own name, with `_` behind it where that would hide one of Python's."""
+    names = {aggregate.name for aggregate in AGGREGATES.builtin.values()}
+    names -= {"var_samp", "var_pop", "stddev_samp", "stddev_pop"}  # `variance` and `stddev`; `agg` for the others
+    assert {name for name in names if not hasattr(builder, name) and not hasattr(builder, f"{name}_")} == set()
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        (builder.median("gate"), "median(gate)"),
+        (builder.corr("dep_delay", gate + 1), "corr(dep_delay, gate + 1)"),
+        (builder.max_by("carrier", "dep_delay"), "max_by(carrier, dep_delay)"),
+        (builder.quantile("gate", 0.9), "quantile(gate, 0.9)"),
+        (builder.quantile("gate", [0.5, 1], "lower"), "quantile(gate, array(0.5, 1), 'lower')"),
+        (builder.approx_quantile(gate, (0.25, 0.75)), "approx_quantile(gate, array(0.25, 0.75))"),
+        (builder.histogram("gate", 0, 10.5, 3), "histogram(gate, 0, 10.5, 3)"),
+        (builder.histogram("gate", [-1, 0, 1]), "histogram(gate, array(-1, 0, 1))"),
+        (builder.range_("gate"), "range(gate)"),
+        (builder.first("carrier"), "first(carrier)"),
+    ],
+)
+def test_aggregates(item: Any, text: str) -> None:
+    built = query(FLIGHTS).window("1 hour").select(r=item).build("delays")
+    assert built == parsed(f"SELECT {text} AS r FROM flights GROUP BY window(ts, '1 hour')")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -151,3 +152,32 @@ def test_null_nan_and_both_zeros_are_one_key_each() -> None:
     codes, distinct = encode_keys([pa.array([0.0, -0.0, float("nan"), None, float("nan"), None])])
     assert codes.tolist() == [0, 0, 1, 2, 1, 2]
     assert str(distinct) == "[(0.0,), (nan,), (None,)]"
+
+
+def test_structs_lists_texts_and_dates_come_out_as_they_went_in() -> None:
+    """They are kept as objects, the plots leave them out, and a budget counts with them."""
+    columns = {
+        "m": pa.array([{"a": 1}, None, {"a": None}], pa.struct([("a", pa.int8())])),
+        "l": pa.array([[1, 2], [], None], pa.list_(pa.int64())),
+        "s": pa.array(["x", None, ""]),
+        "d": pa.array([None, date(1969, 12, 31), date(2024, 2, 29)]),
+        "t": pa.array([0, None, 5], pa.timestamp("us", "UTC")),
+    }
+    kinds = tuple((name, column.type) for name, column in columns.items())
+    schema = Schema("q", (Level("1 second", 1_000_000, 1_000_000),), (), kinds)
+    results = QueryResults(schema)
+    batch = ResultBatch(
+        0,
+        np.arange(3) * 1_000_000,
+        (),
+        tuple(columns.values()),
+        np.full(3, Status.FINAL, np.int8),
+        np.zeros(3, np.int16),
+    )
+    results.apply([batch])
+    table = results.table()
+    for name, column in columns.items():
+        assert table.schema.field(name).type == column.type
+        assert table.column(name).to_pylist() == column.to_pylist()
+    assert schema.numeric == ("d", "t")
+    assert list(results.series(0).values) == ["d", "t"]

@@ -201,3 +201,11 @@ def test_an_error_is_shown_until_taken_away(results: QueryResults) -> None:
 
 def test_minutes_survive_the_way_through_milliseconds() -> None:
     assert round(((BEGAN + 7 * MINUTE + 1) / 1_000) * 1_000) == BEGAN + 7 * MINUTE + 1
+
+
+def test_columns_without_numbers_have_no_figure() -> None:
+    kinds = (("line", pa.float64()), ("bars", pa.list_(pa.int64())), ("name", pa.string()))
+    view = DashboardView(QueryResults(Schema("q", LEVELS, (), kinds)))
+    assert [panel.figure.yaxis[0].axis_label for panel in view._panels] == ["line"]
+    with pytest.raises(QueryError, match="nothing to plot: `bars`, `name`"):
+        DashboardView(QueryResults(Schema("q", LEVELS, (), kinds[1:])))

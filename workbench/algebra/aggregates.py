@@ -38,7 +38,7 @@ class Family(StrEnum):
 
 @dataclass(frozen=True)
 class Operands:
-    """What an aggregate is called with: types and texts of its arguments, and the values of the constant ones."""
+    """What an aggregate is called with: the types and texts of its arguments, and the values of the constant ones."""
 
     types: Types
     constants: tuple[Any, ...] = ()

@@ -7,8 +7,8 @@ Slicing* §5.4.1). Counts and integers, which can be taken apart exactly, have a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,8 @@ class PartialKind:
     ``fold(group, *values) -> (groups, fields)`` folds whole columns at once, groups ascending; None: rows are
     lifted and combined pairwise. ``extends`` names a kind whose fields are the first of this one's: where both are
     fed alike, only this one is kept. ``exact`` is off where rounding depends on the order of combining.
-    ``python`` says why the kind cannot be compiled, where that is worth telling.
+    ``python`` says why the kind cannot be compiled, where that is worth telling. ``scalars`` are the functions that
+    kernels call, by name, where those are not the ones of :mod:`workbench.kernels.combine`.
     """
 
     name: str
@@ -92,6 +93,7 @@ class PartialKind:
     extends: str | None = None
     exact: bool = True
     python: str | None = None
+    scalars: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -129,4 +129,4 @@ class AssembleKernel:
         matrices = [np.zeros((0, 0), field.dtype) for field in self.kind.fields]
         ranges = [empty, empty, np.zeros(1, np.int64)]
         sample = [*ranges, *matrices, *matrices, *matrices, *self.kind.blank(1), 0, 0, 0, 1, *matrices]
-        return Job(self.name, self.source, "assemble", sample)
+        return Job(self.name, self.source, "assemble", sample, self.kind.scalars)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.codegen import modules
-from workbench.codegen.source import Feed, fold_source, input_columns
+from workbench.codegen.source import Feed, fold_source, injected, input_columns
 from workbench.kernels.segments import fold_segments
 
 Array = npt.NDArray[Any]
@@ -41,9 +41,11 @@ class Job:
     source: str
     entry: str
     sample: Sequence[Any]
+    functions: Mapping[str, Callable[..., Any]]
 
     def make(self) -> Callable[..., None]:
-        function: Callable[..., None] = getattr(modules.load(self.name, self.source), self.entry)
+        module = modules.load(self.name, self.source, self.functions)
+        function: Callable[..., None] = getattr(module, self.entry)
         function(*self.sample)
         return function
 
@@ -143,7 +145,7 @@ class FoldKernel:
             sample += [np.zeros(0, kinds.get(index, "int64")), np.zeros(0, np.bool_)]
         for feed in self._compiled:
             sample += feed.monoid.blank(0)
-        return Job(self.name, self.source, "fold", sample)
+        return Job(self.name, self.source, "fold", sample, injected([feed.monoid for feed in self._compiled]))
 
 
 def _fold_generic(feed: Feed, group: Array, inputs: Sequence[tuple[Array, Array]], fields: Fields) -> None:

@@ -11,10 +11,12 @@ import importlib.util
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from workbench.cache import cache_folder
 from workbench.kernels import combine, jit, scan
@@ -40,11 +42,20 @@ def _processor() -> str:
     return "".join(line for line in lines[:40] if line.startswith(("model name", "flags")))
 
 
-def load(name: str, source: str) -> ModuleType:
-    """The module of a kernel; compiles nothing yet. The same object for every call in a process."""
+def load(name: str, source: str, functions: Mapping[str, Callable[..., Any]]) -> ModuleType:
+    """The module of a kernel; compiles nothing yet. The same object for every call in a process.
+
+    ``functions`` are put into it by name. A module with such functions stays in memory: they belong to this process.
+    """
     qualified = f"winquery_kernel_{name}"
     if qualified in sys.modules:
         return sys.modules[qualified]
+    if functions:
+        module = ModuleType(qualified)
+        vars(module).update(functions)
+        exec(compile(source, f"<{qualified}>", "exec"), vars(module))
+        sys.modules[qualified] = module
+        return module
     folder = _folder()
     path = (folder or Path(tempfile.mkdtemp(prefix="winquery-kernels-"))) / f"{qualified}.py"
     if not path.exists():  # numba's cache is tied to the file's time stamp: write once, and whole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,9 +26,8 @@ class RowKernel(Protocol):
         """Take in the partials of ``n`` rows and write the windows that end at each, ``[window, n]``."""
 
 
-@cache
-def _compiled(source: str) -> Callable[..., None]:
-    function: Callable[..., None] = modules.load(modules.digest(source), source).push
+def _compiled(kind: PartialKind, source: str) -> Callable[..., None]:
+    function: Callable[..., None] = modules.load(modules.digest(source), source, kind.scalars).push
     return function
 
 
@@ -56,7 +54,7 @@ class Differences:
         if kind.invert is None:
             raise TypeError(f"`{kind.name}` has no exact inverse, so its windows cannot be differences of prefixes")
         self._invert = kind.invert
-        self._push = _compiled(differences_source(kind))
+        self._push = _compiled(kind, differences_source(kind))
         self._sizes = np.array(sizes, np.int64)
         self._tile = PIECE
         rows = max(8, -(-int(self._sizes.max() + 1) // self._tile) + 1) * self._tile
@@ -90,7 +88,7 @@ class Overlaid:
         chunk = min(min(sizes), PIECE) if chunk is None else chunk
         if not 1 < chunk <= min(sizes):
             raise ValueError(f"a chunk has more than 1 row and at most as many as a window, got {chunk}")
-        self._push = _compiled(overlaid_source(kind))
+        self._push = _compiled(kind, overlaid_source(kind))
         reach = np.array(sizes, np.int64) - 1
         back = -(-reach // chunk)
         ring = max(1, int(back.max()))
@@ -125,7 +123,7 @@ class Doubling:
     """Partials of the last 1, 2, 4, ... rows; short windows are put together from them."""
 
     def __init__(self, kind: PartialKind, sizes: Sequence[int], dtypes: Sequence[npt.DTypeLike]) -> None:
-        self._push = _compiled(doubling_source(kind))
+        self._push = _compiled(kind, doubling_source(kind))
         self._sizes = np.array(sizes, np.int64)
         longest = int(self._sizes.max())
         self._tile = PIECE // 2

@@ -7,8 +7,9 @@ whatever the query, so they are compiled once per machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from workbench.algebra import PARTIALS, PartialKind
 
@@ -90,6 +91,14 @@ def _names(number: int, kind: PartialKind) -> list[str]:
 
 
 def _header(kinds: Sequence[PartialKind]) -> list[str]:
-    functions = sorted({function.__name__ for kind in kinds for function in (kind.lift, kind.combine)})
+    """Compiled functions under their names; a user's are put into the module as objects (:func:`injected`)."""
+    functions = sorted(
+        {function.__name__ for kind in kinds if not kind.scalars for function in (kind.lift, kind.combine)}
+    )
     lines = ["import numpy as np", "from workbench.kernels import combine", "from workbench.kernels.jit import jit"]
     return [*lines, *(f"{name} = jit(combine.{name})" for name in functions)]
+
+
+def injected(kinds: Sequence[PartialKind]) -> dict[str, Callable[..., Any]]:
+    """The functions that the text of a kernel of these kinds calls and does not import, by name."""
+    return {name: function for kind in kinds for name, function in kind.scalars.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from workbench.algebra import PartialKind
 from workbench.kernels import combine
@@ -70,9 +70,14 @@ class KernelText:
     def text(self, name: str, parameters: Sequence[str]) -> str:
         names = [p.replace("#", str(j)) for p in parameters for j in (self.fields if "#" in p else [0])]
         head = ["import numpy as np", "from workbench.kernels import combine, scan"]
-        head += ["from workbench.kernels.jit import jit", f"combine_ = jit(combine.{self.kind.combine.__name__})"]
+        head += ["from workbench.kernels.jit import jit", self._bound("combine", self.kind.combine)]
         if self.kind.invert is not None:
-            head.append(f"invert_ = jit(combine.{self.kind.invert.__name__})")
+            head.append(self._bound("invert", self.kind.invert))
         if self.scan:
             head += [f"prefix = scan.prefix_{self.scan}", f"suffix = scan.suffix_{self.scan}"]
         return "\n".join([*head, "@jit", f"def {name}({', '.join(names)}):", *self.lines, ""])
+
+    def _bound(self, role: str, function: Callable[..., object]) -> str:
+        """A line that gives a function of the kind its name in the text; a user's is in the module already."""
+        name = function.__name__
+        return f"{role}_ = {name}" if name in self.kind.scalars else f"{role}_ = jit(combine.{name})"

@@ -7,9 +7,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -19,6 +20,8 @@ from workbench.language.sql import parse_expression
 from workbench.logical import Literal, Query, Stream
 from workbench.logical.expressions import quote_name
 
+#: What a function can be given: an expression, SQL, or constants.
+Argument: TypeAlias = "Expr | str | float | Sequence[float]"
 Constant = bool | int | float | str | datetime | date | None
 
 
@@ -121,9 +124,9 @@ def sql(fragment: str) -> Expr:
     return Expr(text.sql[text.tokens[0].start : text.tokens[-1].end + 1])
 
 
-def agg(function: str, *arguments: Expr | str) -> Expr:
-    """Any aggregate or scalar function by its SQL name; text arguments are SQL."""
-    return Expr(f"{quote_name(function)}({', '.join(str(_fragment(each)) for each in arguments)})")
+def agg(function: str, *arguments: Argument) -> Expr:
+    """Any function by its SQL name; text arguments are SQL, numbers and lists of numbers are constants."""
+    return Expr(f"{quote_name(function)}({', '.join(map(_argument, arguments))})")
 
 
 def count(argument: Expr | str | None = None) -> Expr:
@@ -140,14 +143,58 @@ def _aggregate(name: str) -> Callable[[Expr | str], Expr]:
     return build
 
 
+def _aggregate_of_two(name: str) -> Callable[[Expr | str, Expr | str], Expr]:
+    def build(x: Expr | str, y: Expr | str) -> Expr:
+        return agg(name, x, y)
+
+    build.__name__ = name
+    build.__doc__ = f"The aggregate ``{name}`` of two expressions; text is SQL."
+    return build
+
+
+approx_count_distinct = _aggregate("approx_count_distinct")
 avg = _aggregate("avg")
+bool_and = _aggregate("bool_and")
+bool_or = _aggregate("bool_or")
+corr = _aggregate_of_two("corr")
+count_distinct = _aggregate("count_distinct")
 count_if = _aggregate("count_if")
+covar_pop = _aggregate_of_two("covar_pop")
+covar_samp = _aggregate_of_two("covar_samp")
+first = _aggregate("first")
+geometric_mean = _aggregate("geometric_mean")
+kurtosis = _aggregate("kurtosis")
+last = _aggregate("last")
+m4 = _aggregate("m4")
 max_ = _aggregate("max")
+max_by = _aggregate_of_two("max_by")
+median = _aggregate("median")
 min_ = _aggregate("min")
+min_by = _aggregate_of_two("min_by")
+mode = _aggregate("mode")
+product = _aggregate("product")
+range_ = _aggregate("range")
+skewness = _aggregate("skewness")
 stddev = _aggregate("stddev")
 sum_ = _aggregate("sum")
 try_sum = _aggregate("try_sum")
 variance = _aggregate("variance")
+
+
+def quantile(x: Expr | str, q: float | Sequence[float], method: str = "linear") -> Expr:
+    """The quantile at ``q`` in [0, 1], or a list of them; ``method`` says what lies between two rows."""
+    constants = [] if method == "linear" else [Expr(_literal(method))]
+    return agg("quantile", x, q, *constants)
+
+
+def approx_quantile(x: Expr | str, q: float | Sequence[float]) -> Expr:
+    """The quantile at ``q`` in [0, 1], or a list of them, from a sketch of bounded size."""
+    return agg("approx_quantile", x, q)
+
+
+def histogram(x: Expr | str, *bins: float | Sequence[float]) -> Expr:
+    """Counts below, in and above bins: given as low, high and their number, or as a list of their edges."""
+    return agg("histogram", x, *bins)
 
 
 @dataclass(frozen=True)
@@ -225,6 +272,14 @@ def query(stream: Stream) -> QueryBuilder:
 
 def _fragment(value: Expr | str) -> Expr:
     return value if isinstance(value, Expr) else sql(value)
+
+
+def _argument(value: Argument) -> str:
+    if isinstance(value, Expr | str):
+        return str(_fragment(value))
+    if isinstance(value, Sequence):
+        return f"array({', '.join(map(_literal, value))})"
+    return _literal(value)
 
 
 def _infix(left: object, operator: str, right: object) -> Expr:

@@ -303,11 +303,12 @@ class ExpressionBinder:
         if name == "count" and not nodes:
             raise self._text.error("`count` needs an argument", node, hint="`count(*)` counts the rows")
         if nodes and isinstance(nodes[0], exp.Distinct):
-            raise self._text.error(
-                f"`{name}(DISTINCT ...)` is not supported: distinct values of slices cannot be added up",
-                nodes[0],
-                hint="make the column a key, and count the rows by it",
-            )
+            distinct = nodes[0].expressions
+            if name == "count" and len(distinct) == 1:
+                return AGGREGATES["count_distinct"], list(distinct)
+            fault = f"takes 1 argument, got {len(distinct)}" if name == "count" else "is not supported"
+            hint = "`count(DISTINCT x)` counts the distinct values of one expression"
+            raise self._text.error(f"`{name}(DISTINCT ...)` {fault}", nodes[0], hint=hint)
         return aggregate, nodes
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from workbench.algebra import Operands
+from workbench.algebra.registry import plain_name
 from workbench.logical.types import type_name
 
 #: SQL operators of two arguments by function name. Every other function prints as ``name(arguments)``.
@@ -147,7 +148,7 @@ class AggregateCall(Expression):
         return operands(self.arguments)
 
     def __str__(self) -> str:
-        return f"{self.function}({_listed(self.arguments) or '*'})"
+        return f"{plain_name(self.function)}({_listed(self.arguments) or '*'})"
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from workbench.errors import QueryError
+from workbench.language import register_aggregate
 from workbench.language.builder import QueryBuilder
 from workbench.language.builder import query as build_query
 from workbench.logical import Query
@@ -45,6 +46,40 @@ def source(
 def sources() -> dict[str, Source]:
     """The sources of this session by name."""
     return default_session().sources
+
+
+def aggregate(name: str | type, cls: type | None = None) -> Any:
+    """Define an aggregate in Python; it works in SQL and in the builder like the built-in ones.
+
+    As ``@workbench.aggregate`` over a class (its name, folded, is the aggregate's), ``@workbench.aggregate("name")``
+    or ``workbench.aggregate("name", cls)``::
+
+        @workbench.aggregate
+        class rms:
+            fields = {"n": ("int64", 0), "squares": ("float64", 0.0)}
+            def lift(x): return 1, x * x
+            def combine(a, b): return a.n + b.n, a.squares + b.squares
+            def lower(state): return (state.squares / state.n) ** 0.5
+
+    ``fields`` are the fields of a partial: NumPy type (``int64`` or ``float64``) and identity. ``lift(*values)``
+    gives the partial of one row, ``combine(a, b)`` that of two neighbouring runs of rows, both as tuples;
+    ``lower(state)`` the result (None for NULL). Optional: ``invert(total, prefix)``, ``commutative`` and
+    ``idempotent`` (claims that are checked), ``inputs`` (types of the values, ``float64`` by default), ``result``
+    (``double``, ``bigint``, ``boolean``, ``string``),
+    ``examples`` (values to test with, as tuples for several arguments).
+
+    Rows where a value is NULL are left out; a window without any gives NULL. The laws of a monoid are tried on the
+    examples and on values of our own; a broken one raises QueryError with the counterexample. Functions that numba
+    can compile run compiled, with its arithmetic (integers wrap, division by zero gives inf or NaN); the others run
+    in Python, which ``explain`` tells, with the reason. Defining costs a second of compilation.
+    """
+    if cls is not None:
+        register_aggregate(str(name), cls)
+        return cls
+    if isinstance(name, str):
+        return lambda decorated: aggregate(name, decorated)
+    register_aggregate(name.__name__, name)
+    return name
 
 
 def query(source: Source | str) -> QueryBuilder:

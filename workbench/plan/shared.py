@@ -8,8 +8,10 @@ results of queries (:class:`QueryPlan`). All nodes are frozen, hashable and pick
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from workbench.algebra import PARTIALS, PartialKind
+from workbench.algebra import PARTIALS, PartialKind, user
+from workbench.algebra.registry import plain_name
 from workbench.logical import AggregateCall, Expression, Named, Query, Stream, Window
 from workbench.plan.cost import Candidate
 from workbench.plan.gag import Algorithm
@@ -32,7 +34,7 @@ class Partial:
         return PARTIALS[self.kind]
 
     def __str__(self) -> str:
-        return f"{self.kind}({', '.join(map(str, self.arguments)) or '*'})"
+        return f"{plain_name(self.kind)}({', '.join(map(str, self.arguments)) or '*'})"
 
 
 @dataclass(frozen=True)
@@ -101,3 +103,12 @@ class SharedPlan:
     assemblies: tuple[Assembly, ...]
     methods: tuple[Method, ...]
     queries: tuple[QueryPlan, ...]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the definitions of a user's aggregates, so that another process can run the plan."""
+        names = dict.fromkeys(partial.kind for fold in self.folds for partial in fold.partials if "#" in partial.kind)
+        return {**vars(self), "definitions": user.export(list(names))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        user.restore(state.pop("definitions"))
+        vars(self).update(state)

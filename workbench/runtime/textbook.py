@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from workbench.algebra import user
 from workbench.algebra.aggregates import Operands
 from workbench.errors import DataError
 
@@ -22,6 +24,8 @@ Row = tuple[int, tuple[Any, ...]]
 
 def recompute(function: str, operands: Operands, rows: Sequence[Row]) -> Any:
     """The aggregate of the rows of a window: a Python value, None for NULL."""
+    if "#" in function:
+        return _user_defined(user.definition(function), [values for _, values in rows if None not in values])
     if function in _OF_ROWS:
         return _OF_ROWS[function](rows)
     if not operands.types:
@@ -33,6 +37,18 @@ def recompute(function: str, operands: Operands, rows: Sequence[Row]) -> Any:
     if function in _WITH_CONSTANTS:
         return _WITH_CONSTANTS[function](values, operands)
     return _OF_VALUES[function](values)
+
+
+def _user_defined(entry: user.Definition, rows: list[tuple[Any, ...]]) -> Any:
+    """The user's own functions, one row after the other."""
+    if not rows:
+        return None
+    state = user.state_of(entry)
+    total = state(*(identity for _, _, identity in entry.fields))
+    for row in rows:
+        values = [float(x) if dtype == "float64" else x for x, dtype in zip(row, entry.inputs, strict=True)]
+        total = state(*entry.combine(total, state(*entry.lift(*values))))
+    return entry.lower(total)
 
 
 def _sum(values: list[Any]) -> Any:
@@ -247,6 +263,58 @@ def _truth(test: Callable[[list[bool]], bool]) -> Callable[[list[Any]], Any]:
     return lambda values: test(values) if values else None
 
 
+def _quantiles(values: list[Any], q: float, method: str) -> Any:
+    """By rank q * (n - 1) of the sorted values; between two rows as the method says."""
+    if not values:
+        return None
+    if any(map(_is_nan, values)):
+        return math.nan
+    rank = q * (len(values) - 1)
+    line = sorted(map(float, values))
+    low, high, part = line[math.floor(rank)], line[math.ceil(rank)], rank - math.floor(rank)
+    if method == "nearest":
+        return line[round(rank)]
+    if method == "lower" or part == 0 or low == high:
+        return low
+    return {"linear": low * (1 - part) + high * part, "midpoint": low / 2 + high / 2, "higher": high}[method]
+
+
+def _each(one: Callable[[float], Any], given: Any, values: list[Any]) -> Any:
+    """One answer, or a list of them for an array of quantiles."""
+    if not values:
+        return None
+    return [one(q) for q in given] if isinstance(given, tuple) else one(given)
+
+
+def _quantile(values: list[Any], operands: Operands) -> Any:
+    method = operands.constant(2, "linear")
+    return _each(lambda q: _quantiles(values, q, method), operands.constant(1), values)
+
+
+def _approx_quantile(values: list[Any], operands: Operands) -> Any:
+    """What the sketch gives as long as it has kept every value: the ceil(q * n)-th one."""
+
+    def one(q: float) -> float:
+        if any(map(_is_nan, values)):
+            return math.nan
+        return float(sorted(values)[max(math.ceil(q * len(values)), 1) - 1])
+
+    return _each(one, operands.constant(1), values)
+
+
+def _frequencies(values: list[Any]) -> Counter[tuple[Any, ...]]:
+    return Counter(map(order, values))
+
+
+def _mode(values: list[Any]) -> Any:
+    if not values:
+        return None
+    counts = _frequencies(values)
+    most = max(counts.values())
+    best = min(value for value, count in counts.items() if count == most)
+    return math.nan if best[0] else best[1]
+
+
 _OF_VALUES: dict[str, Callable[[list[Any]], Any]] = {
     "count": len,
     "count_if": lambda values: sum(map(bool, values)),
@@ -266,6 +334,10 @@ _OF_VALUES: dict[str, Callable[[list[Any]], Any]] = {
     "geometric_mean": _geometric_mean,
     "bool_and": _truth(all),
     "bool_or": _truth(any),
+    "median": lambda values: _quantiles(values, 0.5, "linear"),
+    "mode": _mode,
+    "count_distinct": lambda values: len(_frequencies(values)),
+    "approx_count_distinct": lambda values: len(_frequencies(values)),
 }
 
 _OF_PAIRS: dict[str, Callable[[list[tuple[Any, ...]]], Any]] = {
@@ -282,4 +354,8 @@ _OF_ROWS: dict[str, Callable[[Sequence[Row]], Any]] = {
     "m4": _m4,
 }
 
-_WITH_CONSTANTS: dict[str, Callable[[list[Any], Operands], Any]] = {"histogram": _histogram}
+_WITH_CONSTANTS: dict[str, Callable[[list[Any], Operands], Any]] = {
+    "histogram": _histogram,
+    "quantile": _quantile,
+    "approx_quantile": _approx_quantile,
+}
