@@ -26,8 +26,8 @@ PROGRAM = textwrap.dedent(
         kinds = [f"sum_{kind}", f"max_{kind}"]
         FoldKernel([Feed("count"), *(Feed(name, (0,)) for name in kinds)]).compile()
         for name in ["count", *kinds, f"min_{kind}"]:
-            inverse = PARTIALS[name].invert is not None
-            for algorithm in [Algorithm.SLIDE_SIDE_INV] if inverse else [Algorithm.SLIDE_SIDE, Algorithm.TWO_STACKS]:
+            group = PARTIALS[name].group
+            for algorithm in [Algorithm.SLIDE_SIDE_INV] if group else [Algorithm.SLIDE_SIDE, Algorithm.TWO_STACKS]:
                 AssembleKernel(name, algorithm).compile()
     workbench.stop_all()
     process = SparkContext._gateway.proc

@@ -101,6 +101,11 @@ class PartialKind:
         return tuple(field.identity for field in self.fields)
 
     @property
+    def group(self) -> bool:
+        """Whether windows may be differences: there is an inverse, and integers cannot round or be poisoned."""
+        return self.invert is not None and all(np.dtype(kind).kind in "iu" for kind in self.dtypes)
+
+    @property
     def compiled(self) -> bool:
         """Whether kernels of this kind are compiled; otherwise it is array code everywhere."""
         return self.python is None and not any(kind == OBJECT for kind in (*self.inputs, *self.dtypes))

@@ -54,7 +54,7 @@ class AssembleKernel:
 
     def __init__(self, kind: str | PartialKind, algorithm: Algorithm = Algorithm.TWO_STACKS, chunk: int = 1) -> None:
         self.kind = PARTIALS[kind] if isinstance(kind, str) else kind
-        if algorithm is Algorithm.SLIDE_SIDE_INV and self.kind.invert is None:
+        if algorithm is Algorithm.SLIDE_SIDE_INV and not self.kind.group:
             raise TypeError(f"`{self.kind.name}` has no exact inverse, so its windows cannot be differences")
         self.algorithm = algorithm
         self.chunk = chunk

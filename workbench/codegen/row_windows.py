@@ -51,7 +51,7 @@ class Differences:
     """A ring of prefix partials; every window is the difference of two. For groups."""
 
     def __init__(self, kind: PartialKind, sizes: Sequence[int], dtypes: Sequence[npt.DTypeLike]) -> None:
-        if kind.invert is None:
+        if kind.invert is None or not kind.group:
             raise TypeError(f"`{kind.name}` has no exact inverse, so its windows cannot be differences of prefixes")
         self._invert = kind.invert
         self._push = _compiled(kind, differences_source(kind))

@@ -107,9 +107,11 @@ def over_slices(kind: PartialKind, windows: Sequence[Span], measured: Constants)
 
     That is the live case: one slice changes and of every kind of window one is wanted. Differences take a scan step
     and one combine for each, overlaid stacks two scan steps and, for each window, what lies between its first and
-    last chunk, TwoStacks every slice of every window again.
+    last chunk, TwoStacks every slice of every window again. Array code, which kinds of objects need, is TwoStacks.
     """
     combine, _ = measured.of(kind)
+    if not kind.compiled:
+        return (Candidate(Algorithm.TWO_STACKS, combine * sum(window.size + 1 for window in windows)),)
     found = []
     for algorithm in _algorithms(kind, len(windows)):
         match algorithm:
@@ -131,7 +133,7 @@ def _algorithms(kind: PartialKind, windows: int) -> Iterable[Algorithm]:
     """What the graph of so many windows becomes under each strategy that the kind allows."""
     sizes = _ONE if windows == 1 else _SEVERAL
     return (
-        algorithm_of(specialise(sizes, strategy)) for strategy in strategies(kind.invert is not None, kind.idempotent)
+        algorithm_of(specialise(sizes, strategy)) for strategy in strategies(kind.group, kind.idempotent)
     )
 
 
@@ -154,7 +156,7 @@ def over_rows(kind: PartialKind, sizes: Sequence[int], measured: Constants) -> t
     """
     combine, scan = measured.of(kind)
     everyone = tuple(range(len(sizes)))
-    if kind.invert is not None:
+    if kind.group:
         return (Part("differences", everyone, scan + combine * len(sizes)),)
     order = sorted(everyone, key=lambda q: sizes[q])
     ascending = [sizes[q] for q in order]
