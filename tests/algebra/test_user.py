@@ -159,7 +159,7 @@ def test_explain_says_what_runs_in_python_and_why() -> None:
     text = explain(compile_workload(Workload(STREAM, bound("rms(x) AS r, longest(x) AS l, avg(x) AS a"))))
     assert "    p1    rms(x) <- q.rms(x)\n" in text
     assert "    p2    count(x) <- shared by q.rms(x), q.longest(x), q.avg(x)\n" in text
-    assert "    p3    longest(x), in Python: Untyped global name 'MOST'" in text
+    assert "    p3    longest(x), in order of arrival, in Python: Untyped global name 'MOST'" in text
     assert "value   q.l = longest(x)" in text
     assert "#" not in text
 
@@ -268,6 +268,7 @@ def test_laws_hold_up_to_rounding_and_an_exact_inverse_is_taken() -> None:
     workbench.aggregate("whole", variant(**integers, invert=lambda total, prefix: (total.s - prefix.s,)))
     assert PARTIALS[AGGREGATES["whole"].name].invert is not None
     assert PARTIALS[AGGREGATES["whole"].name].compiled
+    assert PARTIALS[AGGREGATES["whole"].name].commutative, "found by trial"
 
 
 @pytest.mark.parametrize("name", ["sum", "MEAN", "upper", "zoom", "first"])

@@ -66,7 +66,7 @@ def define(name: str, cls: type) -> None:
     draft = _read(name, cls)
     functions = _functions(draft, compiled=False)
     try:
-        Trial(name, draft.fields, functions.lift, functions.combine).run(
+        commutative = Trial(name, draft.fields, functions.lift, functions.combine).run(
             draft.inputs,
             draft.examples,
             commutative=draft.commutative,
@@ -78,7 +78,7 @@ def define(name: str, cls: type) -> None:
     except Exception as error:  # the user's own code
         raise QueryError(f"aggregate `{name}` fails on a test value: {type(error).__name__}: {error}") from error
     reason = _obstacle(draft)
-    _adopt(replace(draft, python=reason), latest=True)
+    _adopt(replace(draft, python=reason, commutative=commutative), latest=True)
 
 
 def definition(name: str) -> Definition:

@@ -246,20 +246,31 @@ class ExpressionBinder:
         if name in SQL_FUNCTIONS:
             return self._call(SQL_FUNCTIONS[name], node, [self._bind(each) for each in node.expressions])
         if name in AGGREGATES:
-            return self._aggregate(name, node)
+            return self._aggregate(name, node, *self._aggregate_arguments(AGGREGATES[name], node))
         if name in FORMS:
             raise refuse_form(self._text, node, self._scope.clause)
         hint = did_you_mean(name, [*SQL_FUNCTIONS, *AGGREGATES, *FORMS], "function")
         raise self._text.error(f"unknown function `{node.name}`", node, hint=hint)
 
-    def _aggregate(self, name: str, node: exp.Expr) -> Expression:
+    def _within_group(self, node: exp.Expr) -> Expression:
+        """``percentile_cont(q) WITHIN GROUP (ORDER BY x)``, the standard's way to write ``quantile(x, q)``."""
+        function, order = node.this, node.expression.expressions
+        plain = len(order) == 1 and not order[0].args.get("desc") and len(function.expressions) == 1
+        if function.name.casefold() != "percentile_cont" or not plain:
+            raise self._text.error(
+                f"`{self._text.source(node)}` is not supported", node, hint="`quantile(x, q)` works, as does "
+                "`percentile_cont(q) WITHIN GROUP (ORDER BY x)`",
+            )  # fmt: skip
+        return self._aggregate("quantile", node, AGGREGATES["quantile"], [order[0].this, *function.expressions])
+
+    def _aggregate(self, name: str, node: exp.Expr, aggregate: Aggregate, nodes: list[exp.Expr]) -> Expression:
+        """The call of an aggregate that ``node`` means, with the nodes of its arguments."""
         if self._scope.keys is None:
             raise self._text.error(
                 f"the aggregate `{name}` cannot be used in {self._scope.clause}",
                 node,
                 hint="conditions on aggregates go to HAVING" if self._scope.clause == "WHERE" else None,
             )
-        aggregate, nodes = self._aggregate_arguments(AGGREGATES[name], node)
         inner = ExpressionBinder(
             self._text, replace(self._scope, clause="the argument of an aggregate", keys=None, aliases={})
         )
@@ -296,7 +307,7 @@ class ExpressionBinder:
             return Literal(pa.list_(kind), tuple(values))
 
     def _aggregate_arguments(self, aggregate: Aggregate, node: exp.Expr) -> tuple[Aggregate, list[exp.Expr]]:
-        """The arguments of an aggregate; ``count(*)`` and ``count(1)`` have none."""
+        """An aggregate and its arguments; ``count(*)`` and ``count(1)`` have none, DISTINCT makes it another one."""
         name, nodes = aggregate.name, list(node.expressions)
         if len(nodes) == 1 and name == "count" and isinstance(nodes[0], (exp.Star, exp.Literal)):
             return aggregate, []
@@ -347,4 +358,5 @@ _HANDLERS: dict[type[exp.Expr], _Handler] = {
     exp.Cast: ExpressionBinder._cast,
     exp.TryCast: ExpressionBinder._cast,
     exp.Anonymous: ExpressionBinder._function,
+    exp.WithinGroup: ExpressionBinder._within_group,
 }

@@ -68,6 +68,9 @@ def aggregate(name: str | type, cls: type | None = None) -> Any:
     (``double``, ``bigint``, ``boolean``, ``string``),
     ``examples`` (values to test with, as tuples for several arguments).
 
+    The rows of one slice are combined in the order in which they arrive: an aggregate that is not commutative (found
+    by trial, and told by ``explain``) is exact only for rows that arrive in order, read by one task.
+
     Rows where a value is NULL are left out; a window without any gives NULL. The laws of a monoid are tried on the
     examples and on values of our own; a broken one raises QueryError with the counterexample. Functions that numba
     can compile run compiled, with its arithmetic (integers wrap, division by zero gives inf or NaN); the others run

@@ -63,8 +63,9 @@ def _fold(plan: SharedPlan, position: int, fold: Fold) -> list[str]:
             if index in ingredient.partials
         ]
         shared = f"shared by {', '.join(users)}" if len(users) > 1 else (users or ["row count"])[0]
-        reason = partial.monoid.python
-        what = f"{partial}, in Python: {reason}" if reason else str(partial)
+        order = "" if partial.monoid.commutative else ", in order of arrival"
+        reason = f", in Python: {partial.monoid.python}" if partial.monoid.python else ""
+        what = f"{partial}{order}{reason}"
         lines.append(f"    p{index}    {what} <- {shared}" if users else f"    p{index}    {what}")
     return lines
 
