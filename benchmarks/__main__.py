@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
+from textwrap import fill
 
 from benchmarks import runner
 from benchmarks.compare import compare
+from benchmarks.workload import Workload
 from benchmarks.workloads import WORKLOADS
 
 
@@ -17,10 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; ``run`` exits with 1 where a bar is missed by a full (not quick) run."""
     options = _parser().parse_args(arguments)
     if options.command == "list":
-        width = max(map(len, WORKLOADS))
-        for workload in WORKLOADS.values():
-            bars = ", ".join(map(str, workload.bars)) or "none"
-            print(f"{workload.name:<{width}}  {workload.summary} (bar: {bars})")
+        print(listing(WORKLOADS.values()))
         return 0
     if options.command == "compare":
         print(compare(options.before, options.after))
@@ -31,6 +31,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             out.append(stack.enter_context(options.out.open("a", encoding="utf-8")))
         ok = runner.run(WORKLOADS[options.name], options.quick, out, options.repeats)
     return 0 if ok or options.quick else 1
+
+
+def listing(workloads: Iterable[Workload]) -> str:
+    """All workloads by group, each with what it measures and its bars."""
+    lines = []
+    for group, members in groupby(workloads, key=lambda workload: workload.group):
+        lines += ["", f"{group}:"]
+        for workload in members:
+            bars = ", ".join(map(str, workload.bars)) or "none"
+            lines += [f"  {workload.name}: {workload.summary}", fill(bars, 110, initial_indent="    bar: ", subsequent_indent=" " * 9)]
+    return "\n".join(lines[1:])
 
 
 def _parser() -> argparse.ArgumentParser:
