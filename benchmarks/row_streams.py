@@ -42,9 +42,13 @@ AGGREGATES = (
 class Stream:
     """Windows of ``sizes`` rows over one column, pushed in batches; the state goes on from one pass to the next."""
 
-    def __init__(self, aggregate: Aggregate, column: Array, sizes: Sequence[int], batch: int) -> None:
+    def __init__(
+        self, aggregate: Aggregate, column: Array, sizes: Sequence[int], batch: int, kept: Array | None = None
+    ) -> None:
+        """``kept`` is the large array of :meth:`large`, of as many results as there are; else it makes its own."""
         from workbench.codegen.row_windows import RowWindows
 
+        self._kept = kept
         self.column, self.sizes, self.batch = column, sizes, min(batch, len(column))
         self.windows = RowWindows(aggregate.kind, sizes, [aggregate.dtype])
         self._pieces = [column[piece] for piece in batches(len(column), self.batch)]
@@ -63,7 +67,9 @@ class Stream:
 
     @cached_property
     def _large(self) -> list[Array]:
-        kept = np.zeros(len(self.sizes) * len(self.column), self.column.dtype)
+        kept = self._kept
+        if kept is None:
+            kept = np.zeros(len(self.sizes) * len(self.column), self.column.dtype)
         bounds = [piece.start * len(self.sizes) for piece in batches(len(self.column), self.batch)]
         parts = np.split(kept, bounds[1:])
         return [part.reshape(len(self.sizes), -1) for part in parts]

@@ -4,12 +4,21 @@ from benchmarks.workload import Workload
 from benchmarks.workloads import (
     first_picture,
     flights_full,
+    kernels_first_result,
     kernels_growth,
     kernels_keys,
     kernels_multi,
     kernels_single,
 )
 
-_MODULES = (first_picture, flights_full, kernels_single, kernels_multi, kernels_growth, kernels_keys)
+_MODULES = (
+    first_picture,
+    flights_full,
+    kernels_single,
+    kernels_multi,
+    kernels_growth,
+    kernels_keys,
+    kernels_first_result,
+)
 
 WORKLOADS: dict[str, Workload] = {module.WORKLOAD.name: module.WORKLOAD for module in _MODULES}
