@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from numba.extending import register_jitable
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,4 +21,31 @@ def jit(function: F) -> F:
         compiled: F = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba: "no locator available", neither the source folder nor the user's is writable
         compiled = numba.njit(**options)(function)
+    return compiled
+
+
+#: Parts are always inlined (a call would hand over every array of the state in pieces, at many times the cost of the
+#: work) and count no references to arrays (``_nrt`` is numba's own switch for that: they live as long as the call).
+_PARTS = {"nogil": True, "error_model": "numpy", "forceinline": True, "_nrt": False}
+_KNOWN: set[Callable[..., Any]] = set()
+
+
+def jitable(function: F) -> F:
+    """The function itself, plain Python as before, which :func:`assemble`d kernels may call as well.
+
+    For the parts of a kernel that is put together at run time: they run in Python one by one, where a test can look
+    into them, and as one piece in the kernel. They create no arrays and live as long as the process.
+    """
+    if function not in _KNOWN:  # numba takes a second telling for an ambiguity
+        register_jitable(**_PARTS)(function)
+        _KNOWN.add(function)
+    return function
+
+
+def assemble(function: F) -> F:
+    """Compile a closure over :func:`jitable` parts on its first call, once per process; it creates no arrays.
+
+    Not kept on disk: numba never finds such a closure again, but would store one more copy in every process.
+    """
+    compiled: F = numba.njit(**_PARTS)(function)
     return compiled
