@@ -1,4 +1,4 @@
-"""The command line: ``list``, ``run`` and ``compare``."""
+"""The command line: ``list``, ``run``, ``figures`` and ``compare``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import fill
 
 from benchmarks import runner
-from benchmarks.compare import compare
+from benchmarks.compare import compare, medians
 from benchmarks.workload import Workload
 from benchmarks.workloads import WORKLOADS
 
@@ -25,12 +25,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "compare":
         print(compare(options.before, options.after))
         return 0
+    if options.command == "figures":
+        return _draw(options.results, options.folder)
     with contextlib.ExitStack() as stack:
         out = [sys.stdout]
         if options.out:
             out.append(stack.enter_context(options.out.open("a", encoding="utf-8")))
         ok = runner.run(WORKLOADS[options.name], options.quick, out, options.repeats)
     return 0 if ok or options.quick else 1
+
+
+def _draw(results: Path, folder: Path) -> int:
+    """Draw the pictures of every workload that ``results`` has figures of."""
+    by_workload: dict[str, dict[str, float]] = {}
+    for (workload, figure), value in medians(results).items():
+        by_workload.setdefault(workload, {})[figure] = value
+    drawn = [WORKLOADS[name] for name in by_workload if name in WORKLOADS and WORKLOADS[name].draw]
+    for workload in drawn:
+        assert workload.draw is not None
+        for path in workload.draw(by_workload[workload.name], folder):
+            print(path)
+    return 0 if drawn else 1
 
 
 def listing(workloads: Iterable[Workload]) -> str:
@@ -53,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--quick", action="store_true", help="a small input, once")
     run.add_argument("--repeats", type=int, help="runs to take the median of")
     run.add_argument("--out", type=Path, help="also append the lines to this file")
+    figures = commands.add_parser("figures", help="draw the pictures of a file written by `run --out`")
+    figures.add_argument("results", type=Path)
+    figures.add_argument("--folder", type=Path, default=Path("docs/images"))
     both = commands.add_parser("compare", help="two files written by `run --out`, side by side")
     both.add_argument("before", type=Path)
     both.add_argument("after", type=Path)

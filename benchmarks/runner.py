@@ -18,7 +18,7 @@ def run(workload: Workload, quick: bool, out: Iterable[TextIO], repeats: int | N
     workload.warm_up(quick)
     rounds: list[Mapping[str, float]] = []
     for number in range(repeats or (1 if quick else workload.repeats)):
-        before = machine.describe()
+        before = {**machine.describe(), **workload.about()}
         figures = workload.run(quick)
         rounds.append(figures)
         for name, value in figures.items():
@@ -36,7 +36,8 @@ def summary(workload: Workload, medians: Mapping[str, float], missed: Sequence[B
     bars = ",".join(map(str, missed if many and missed else workload.bars)) or "none"
     if many:
         bars = f"{len(workload.bars) - len(missed)} of {len(workload.bars)}" + (f", not {bars}" if missed else "")
-    return f"{workload.name} {figures} bar={bars} {'short' if missed else 'ok'}"
+    about = "".join(f" {name}={text!r}" for name, text in workload.about().items())
+    return f"{workload.name} {figures}{about} bar={bars} {'short' if missed else 'ok'}"
 
 
 def short(value: float) -> str:

@@ -9,6 +9,8 @@ from benchmarks.workloads import (
     kernels_keys,
     kernels_multi,
     kernels_single,
+    lightsaber_fig15,
+    slideside_fig3,
 )
 
 _MODULES = (
@@ -19,6 +21,8 @@ _MODULES = (
     kernels_growth,
     kernels_keys,
     kernels_first_result,
+    slideside_fig3,
+    lightsaber_fig15,
 )
 
 WORKLOADS: dict[str, Workload] = {module.WORKLOAD.name: module.WORKLOAD for module in _MODULES}
