@@ -38,13 +38,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _draw(results: Path, folder: Path) -> int:
     """Draw the pictures of every workload that ``results`` has figures of."""
     by_workload: dict[str, dict[str, float]] = {}
-    for (workload, figure), value in medians(results).items():
-        by_workload.setdefault(workload, {})[figure] = value
-    drawn = [WORKLOADS[name] for name in by_workload if name in WORKLOADS and WORKLOADS[name].draw]
-    for workload in drawn:
-        assert workload.draw is not None
-        for path in workload.draw(by_workload[workload.name], folder):
+    for (name, figure), value in medians(results).items():
+        by_workload.setdefault(name, {})[figure] = value
+    drawn = 0
+    for name, found in by_workload.items():
+        draw = WORKLOADS[name].draw if name in WORKLOADS else None
+        for path in draw(found, folder) if draw else ():
             print(path)
+            drawn += 1
     return 0 if drawn else 1
 
 
@@ -55,7 +56,10 @@ def listing(workloads: Iterable[Workload]) -> str:
         lines += ["", f"{group}:"]
         for workload in members:
             bars = ", ".join(map(str, workload.bars)) or "none"
-            lines += [f"  {workload.name}: {workload.summary}", fill(bars, 110, initial_indent="    bar: ", subsequent_indent=" " * 9)]
+            lines += [
+                f"  {workload.name}: {workload.summary}",
+                fill(bars, 110, initial_indent="    bar: ", subsequent_indent=" " * 9),
+            ]
     return "\n".join(lines[1:])
 
 

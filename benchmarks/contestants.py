@@ -129,7 +129,8 @@ def check(name: str, column: Array, sizes: Sequence[int]) -> None:
     """Compare everyone's windows with a recalculation; :class:`~benchmarks.peers.Mismatch` if wrong."""
     function, sizes = FUNCTIONS[name], sorted(sizes)
     found = {
-        label: interface.drive(make(function.monoid, sizes), [column])[0] for label, make in function.algorithms.items()
+        label: interface.drive(make(function.monoid, sizes), [column])[0]
+        for label, make in function.algorithms.items()
     }
     found[BLOCKS] = RowWindows(function.aggregate.kind, sizes).push((column,))[0]
     for label, windows in found.items():

@@ -1,7 +1,7 @@
 """What the figures of *SlideSide* and *LightSaber* have in common: throughput, latency, number of partials.
 
-A figure's name is ``PANEL/ALGORITHM/X``: the panel's letter in the paper (``_random`` for random values), who, and the
-size of the window, the number of windows, or a percentile.
+A figure's name is ``PANEL/ALGORITHM/X``: the panel's letter in the paper (``_random`` for random values), who, and
+the size of the window, the number of windows, or a percentile.
 """
 
 from __future__ import annotations
@@ -36,8 +36,10 @@ def several(numbers: Sequence[int], largest: int) -> Windows:
     return {number: [int(size) for size in drawn[:number]] for number in numbers}
 
 
-def throughput(panel: str, name: str, windows: Windows, values: Callable[[int], Array], quick: bool) -> dict[str, float]:
-    """M results/s of everyone (rows times windows, as in the papers' figures of several queries; one window: rows)."""
+def throughput(
+    panel: str, name: str, windows: Windows, values: Callable[[int], Array], quick: bool
+) -> dict[str, float]:
+    """M results/s of everyone: rows times windows."""
     column = values(PASS)
     figures: dict[str, float] = {}
     for x, sizes in windows.items():
@@ -100,7 +102,11 @@ def warm_up(quick: bool) -> None:
 
 def ratio(figures: Mapping[str, float], panel: str, label: str, x: int, others: Sequence[str] = ()) -> float:
     """``label``'s figure by the best of ``others`` (by default of all others)."""
-    found = {key.split("/")[1]: value for key, value in figures.items() if key.startswith(f"{panel}/") and key.endswith(f"/{x}")}
+    found = {
+        key.split("/")[1]: value
+        for key, value in figures.items()
+        if key.startswith(f"{panel}/") and key.endswith(f"/{x}")
+    }
     mine = found.pop(label)
     return mine / max(found[other] for other in others or found)
 

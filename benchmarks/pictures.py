@@ -42,7 +42,9 @@ def lines(panel: str, title: str, many: bool) -> Panel:
         for suffix, style in (("", {"marker": "o", "lw": 1.3}), ("_random", {"ls": ":", "lw": 1.0})):
             for who, points in curves(figures, panel + suffix).items():
                 label = None if suffix else who
-                axes.plot(list(map(int, points)), list(points.values()), ms=3, color=COLORS[who], label=label, **style)
+                axes.plot(
+                    list(map(int, points)), list(points.values()), ms=3, color=COLORS[who], label=label, **style
+                )
         axes.set(title=title, xscale="log", yscale="log")
         axes.set(xlabel="windows" if many else "rows in the window", ylabel="M results/s" if many else "M rows/s")
 
@@ -57,7 +59,7 @@ def counts(panel: str, title: str) -> Panel:
             function, label = who.split(" ", 1)
             style = "-" if function == "sum" else "--"
             axes.plot(list(map(int, points)), list(points.values()), style, lw=1.3, color=COLORS[label])
-        axes.set(title=f"{title} (minima dashed)", xscale="log", yscale="log", xlabel="windows", ylabel="partials")
+        axes.set(title=title, xscale="log", yscale="log", xlabel="windows", ylabel="partials")
 
     return draw
 
@@ -76,7 +78,7 @@ def boxes(panel: str, title: str) -> Panel:
             axes.plot([place], [mean], "o", color=color, ms=4)
             axes.plot([place], [high], "x", color=color, ms=5)
         axes.set_xticks(range(len(found)), [who.replace("winquery ", "") for who in found], rotation=60, ha="right")
-        axes.set(title=title, yscale="log", ylabel="ns a row")
+        axes.set(title=title, yscale="log", ylabel="ns a row", ylim=(5, None))
 
     return draw
 
@@ -93,6 +95,7 @@ def save(panels: Sequence[Panel], figures: Figures, path: Path) -> Path:
     for axes, panel in zip(grid.flat, panels, strict=False):
         panel(axes, figures)
         axes.grid(alpha=0.3)
+        axes.minorticks_off()
     for axes in grid.flat[len(panels) :]:
         axes.axis("off")
     shown = {label: line for axes in grid.flat for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}

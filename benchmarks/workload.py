@@ -44,9 +44,9 @@ class Workload:
     all that a run is not meant to pay for. ``run(quick)`` does the work once and returns its figures; it is called
     ``repeats`` times (once if quick) and each figure's median is held against ``bars``. ``quick`` asks for a small
     input that runs in seconds: the bars are shown but say little. ``group`` is the heading it is listed under.
-    ``headline`` are the figures of the last line, by default all, or those with a bar where there are more than a few.
-    ``about()`` is what else a reader must know, such as the data's name: it stands in every line. ``draw(figures,
-    folder)`` makes the pictures of its figures and returns their files.
+    ``headline`` are the figures of the last line, by default all, or those with a bar where there are more than a
+    few. ``about()`` is what else a reader must know, such as the data's name: it stands in every line.
+    ``draw(figures, folder)`` makes the pictures of its figures and returns their files.
     """
 
     name: str

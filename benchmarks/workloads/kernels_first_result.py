@@ -100,7 +100,7 @@ def _process(cache: Path) -> dict[str, float]:
 
 WORKLOAD = Workload(
     name="kernels-first-result",
-    summary="seconds to the first answer of a query with nothing compiled, and to compiled kernels from the disk cache",
+    summary="seconds to a first answer with nothing compiled, and to compiled kernels from the disk cache",
     group="kernels",
     run=run,
     bars=(Bar("answer_s", "<=", 1), Bar("cached_compiled_s", "<=", 0.3)),

@@ -7,8 +7,8 @@ rows, for ``sum_i32``, ``min_i32`` and ``sum_f64`` (``A``):
 - ``A_windows_K_ns``: nanoseconds a row for 1, 2, 5 and 10 windows of up to 131,072 rows (``kernels-multi``'s), into a
   reused buffer; ``A_ten_by_one``: what ten cost by what one costs (bar: under 10, that is, sharing pays).
 
-Clock: processor time; medians of 9 interleaved rounds, of whose own ratios ``A_ten_by_one`` is the median. The results
-are compared with a recalculation first.
+Clock: processor time; medians of 9 interleaved rounds, of whose own ratios ``A_ten_by_one`` is the median. The
+results are compared with a recalculation first.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ Sizes are uniform in 1 ... 131,072 (fixed seed). For each aggregate ``A`` and nu
   windows have kernels of their own, and then every part's results are copied);
 - ``A_10_large`` and ``A_10_large_share``: the same with all results kept in one large array, so that memory counts.
 
-Batches are of 16,384, 4,096 and 2,048 rows, so that the buffer of a batch's results, of 640 to 800 KB in int32, is in or
-near the second-level cache (512 KB here); it is written anew for every batch. 262,144 rows a pass for 10 windows,
-65,536 for the others. Clock: processor time; medians of 15 interleaved rounds, after a comparison with recalculated
-windows.
+Batches are of 16,384, 4,096 and 2,048 rows, so that the buffer of a batch's results, of 640 to 800 KB in int32, is
+in or near the second-level cache (512 KB here); it is written anew for every batch. 262,144 rows a pass for 10
+windows, 65,536 for the others. Clock: processor time; medians of 15 interleaved rounds, after a comparison with
+recalculated windows.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """One window that slides by one row, on one thread: M rows/s beside a prefix sum and beside other libraries.
 
-For each aggregate (``sum_i32``, ``min_i32``, ``sum_f64`` without inverse, ``min_f64``) and each window size 64, 4,096,
-65,536 and 1,048,576, over 2,097,152 random rows in batches of 65,536; every row's result is stored:
+For each aggregate (``sum_i32``, ``min_i32``, ``sum_f64`` without inverse, ``min_f64``) and each window size 64,
+4,096, 65,536 and 1,048,576, over 2,097,152 random rows in batches of 65,536; every row's result is stored:
 
-- ``A_SIZE``: M rows/s where all results go to one large array; ``A_SIZE_reused``: where each batch's go to one buffer,
-  which somebody has to read in time;
+- ``A_SIZE``: M rows/s where all results go to one large array; ``A_SIZE_reused``: where each batch's go to one
+  buffer, which somebody has to read in time;
 - ``A_SIZE_x_cumsum`` and ``A_SIZE_reused_x_cumsum``: times as fast as ``np.cumsum(x, out=...)`` of the same array, as
   one writes it (NumPy sums int32 into int64 unless told otherwise). The bars are on the reused buffer, which is how a
   query runs; in the large array memory takes a part, more where a neighbour uses it;
 - ``A_SIZE_PEER``: M rows/s of bottleneck, numbagg, polars or pandas, who return a new array as they always do;
 - ``A_x_PEER``: times as fast as that library at the size where we are the least ahead, ours in the large array.
-  bottleneck and numbagg subtract what leaves from one running float, errors and infinities included, which is less work
-  than ``sum_f64`` here, where nothing is ever subtracted.
+  bottleneck and numbagg subtract what leaves from one running float, errors and infinities included, which is less
+  work than ``sum_f64`` here, where nothing is ever subtracted.
 
 Without bars, so that nobody is misled: ``cumsum_i32`` and ``cumsum_f64`` are M rows/s of ``np.cumsum`` as above,
 ``cumsum_i32_narrow`` of ``np.cumsum(x, dtype=np.int32, out=x)``, in place, several times as fast; ``copy_gb_s`` is
@@ -53,7 +53,7 @@ def warm_up(quick: bool) -> None:
         column = aggregate.column(QUICK_ROWS if quick else ROWS)
         for size in SIZES:
             check(aggregate, column, [size], BATCH)
-        _compare_peers(aggregate, column[: 20_000])
+        _compare_peers(aggregate, column[:20_000])
 
 
 def _compare_peers(aggregate: Aggregate, column: peers.Array) -> None:

@@ -1,4 +1,4 @@
-"""Figure 15 of *LightSaber* (SIGMOD 2020, §7.7): the algorithms of the literature and our block kernels, on one thread.
+"""Figure 15 of *LightSaber* (SIGMOD 2020, §7.7): the algorithms of the literature and our blocks, on one thread.
 
 - ``a/WHO/SIZE`` and ``b/WHO/SIZE``: M rows/s of one window of 1 ... 4,194,304 rows, sum and minimum;
 - ``c/sum WHO/P`` and ``c/min WHO/P``: nanoseconds a row, one window of 16,384 rows, P a percentile or the mean, see
@@ -28,7 +28,7 @@ TITLES = {
     "c": "(c) latency, one window of 16 K rows",
     "d": "(d) sum, several windows",
     "e": "(e) minimum, several windows",
-    "f": "(f) partials kept, several windows",
+    "f": "(f) partials kept (dashed: minimum)",
 }
 
 

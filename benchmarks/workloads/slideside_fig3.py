@@ -8,8 +8,9 @@
   none looks at the values, so a and c are measured once;
 - ``a_blocks_by_best``, ``a_slideside_by_slickdeque``, ...: ratios at the largest number of windows or size.
 
-The data are the power readings of the DEBS 2012 challenge (the paper has those of 2014), int64, over and over. Slide 1,
-every result stored. Clock: processor time; medians of 5 interleaved rounds. There are no bars: the machines differ.
+The data are the power readings of the DEBS 2012 challenge (the paper has those of 2014), int64, over and over. Slide
+1, every result stored. Clock: processor time; medians of 5 interleaved rounds. There are no bars: machines
+differ.
 """
 
 from __future__ import annotations
