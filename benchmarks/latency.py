@@ -57,7 +57,8 @@ def latencies(name: str, column: Array, size: int, passes: int) -> dict[str, dic
                 found[label].append(percentiles(spent * scale))
     return {
         label: {
-            figure: (min if figure == "max" else statistics.median)([one[figure] for one in many]) for figure in many[0]
+            figure: (min if figure == "max" else statistics.median)([one[figure] for one in many])
+            for figure in many[0]
         }
         for label, many in found.items()
     }
