@@ -7,7 +7,7 @@ fractions, ``min``, maps applied one after the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,33 +16,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from workbench.algebra import PARTIALS
+from workbench.algebra.monoids import monoid_of
 from workbench.algebra.partials import PartialKind
-from workbench.kernels.fifo.daba_lite import daba_lite
-from workbench.kernels.fifo.flat_fat import flat_fat
-from workbench.kernels.fifo.interface import Algorithm
-from workbench.kernels.fifo.monoids import Group, Monoid, Partial, Selective, on_tuples
-from workbench.kernels.fifo.recalculate import recalculate
-from workbench.kernels.fifo.slick_deque import slick_deque_inv, slick_deque_non_inv
-from workbench.kernels.fifo.slide_side import slide_side_inv, slide_side_non_inv
-from workbench.kernels.fifo.subtract_on_evict import subtract_on_evict
-from workbench.kernels.fifo.two_stacks import two_stacks
-from workbench.kernels.fifo.two_stacks_lite import two_stacks_lite
-
-Make = Callable[[Monoid, Sequence[int]], Algorithm]
-
-#: Each algorithm and what it needs.
-ALGORITHMS: dict[str, tuple[Make, type[Monoid]]] = {
-    "recalculate": (recalculate, Monoid),
-    "two_stacks": (two_stacks, Monoid),
-    "two_stacks_lite": (two_stacks_lite, Monoid),
-    "daba_lite": (daba_lite, Monoid),
-    "flat_fat": (flat_fat, Monoid),
-    "slide_side_non_inv": (slide_side_non_inv, Monoid),
-    "subtract_on_evict": (subtract_on_evict, Group),
-    "slick_deque_inv": (slick_deque_inv, Group),
-    "slide_side_inv": (slide_side_inv, Group),
-    "slick_deque_non_inv": (slick_deque_non_inv, Selective),
-}
+from workbench.kernels.fifo.catalogue import ALGORITHMS
+from workbench.kernels.fifo.monoids import Group, Monoid, Partial, Selective
 
 PRIME = 97
 FIXED = (0, 2**63 - 1, -(2**63), 2**62)
@@ -61,15 +38,6 @@ class Case:
     lift: Callable[[Any], Partial]
     expected: Callable[[list[Any]], tuple[Any, ...]]
     tolerance: float = 0.0
-
-
-def monoid_of(kind: PartialKind) -> Monoid:
-    """A kind of partial as the most that it is; the idempotent kinds there are (min, max) are selective."""
-    number = len(kind.fields)
-    parts = (kind.name, tuple(field.dtype for field in kind.fields), kind.identity, on_tuples(kind.combine, number))
-    if kind.invert is not None:
-        return Group(*parts, on_tuples(kind.invert, number))
-    return Selective(*parts) if kind.idempotent else Monoid(*parts)
 
 
 def lift_of(kind: PartialKind) -> Callable[[Any], Partial]:

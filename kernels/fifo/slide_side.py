@@ -40,14 +40,14 @@ back, and triggers as well.
 the value that is stored already. By (1) everything further left was made from the stored value, by the same steps
 that the scan is about to take: it would store the same again. Two conditions matter. The element must have been in
 the front before: in the slot of a new element there is what an earlier run over the buffer left, and to stop where
-the two happen to be equal leaves elements further left without their new aggregates (minima too large, and only with
-several windows). And the whole partial must be equal, all of its fields. For a sum the scan hardly ever stops. For a
-minimum it stops at the first suffix that is below all new elements: with values in random order it gets d elements
-beyond the s new ones in s out of s + d cases, so that it takes s (1 + ln(1 + n / s)) steps on average.
+the two happen to be equal leaves aggregates of elements that are long gone in the slots further left. And the whole
+partial must be equal, all of its fields. For a sum the scan hardly ever stops. For a minimum it stops at the first
+suffix that is not above any new element: with values in random order it gets d elements beyond the s new ones in s
+out of s + d cases, so that it takes s (1 + ln(1 + n / s)) steps on average.
 
 Combines: insert 1, a query 1, and every s elements a scan. So for one window 3 on average; for q windows 1 + q and
 the scan's share, which is 1 + ln(1 + n / s) for a minimum over random values, but n / s for sums and for minima over
-descending values (Table 1 has q for all of it). At worst n + 1 + q. Space: 2 n + 1.
+descending values (Table 1 has q for all of it). At worst n + q. Space: 2 n + 1.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from window_algorithms import ALGORITHMS, CASES
+from window_algorithms import CASES
 
+from workbench.kernels.fifo.catalogue import ALGORITHMS
 from workbench.kernels.fifo.interface import Algorithm
 
 
@@ -21,7 +22,7 @@ def over(name: str) -> pytest.MarkDecorator:
 
 
 def build(algorithm: str, name: str, *sizes: int) -> Algorithm:
-    return ALGORITHMS[algorithm][0](CASES[name].monoid, sizes)
+    return ALGORITHMS[algorithm].make(CASES[name].monoid, sizes)
 
 
 def rolling(algorithm: str, name: str, values: list[Any], size: int) -> list[tuple[Any, ...]]:

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from window_algorithms import ALGORITHMS, CASES, MATRIX
+from window_algorithms import CASES, MATRIX
 
+from workbench.algebra import PARTIALS
+from workbench.algebra.monoids import monoid_of
+from workbench.kernels.fifo.catalogue import ALGORITHMS
 from workbench.kernels.fifo.interface import copy, drive
-from workbench.kernels.fifo.monoids import Group, Monoid, Selective
+from workbench.kernels.fifo.monoids import Group, Selective
 from workbench.kernels.jit import assemble
 
 REFUSED = [(algorithm, name) for algorithm in ALGORITHMS for name in CASES if (algorithm, name) not in MATRIX]
@@ -20,22 +23,16 @@ REFUSED = [(algorithm, name) for algorithm in ALGORITHMS for name in CASES if (a
 @pytest.mark.parametrize(("algorithm", "name"), REFUSED)
 def test_an_algorithm_refuses_what_it_cannot_do(algorithm: str, name: str) -> None:
     with pytest.raises(TypeError, match=rf"`{algorithm}` needs a (group|selective monoid), but `{name}` is a "):
-        ALGORITHMS[algorithm][0](CASES[name].monoid, (3,))
+        ALGORITHMS[algorithm].make(CASES[name].monoid, (3,))
 
 
 def test_subtract_on_evict_with_max_does_not_build() -> None:
     with pytest.raises(TypeError) as raised:
-        ALGORITHMS["subtract_on_evict"][0](CASES["max_int"].monoid, (3,))
+        ALGORITHMS["subtract_on_evict"].make(CASES["max_int"].monoid, (3,))
     assert str(raised.value) == (
         "`subtract_on_evict` needs a group, but `max_int` is a selective monoid: it takes what leaves a window "
         "out of the total again, which only an `invert` can do exactly; hint: `two_stacks_lite` needs no inverse"
     )
-
-
-def test_a_group_has_an_inverse_and_a_float_sum_has_none() -> None:
-    groups = {name for name, case in CASES.items() if isinstance(case.monoid, Group)}
-    assert groups == {"count", "sum_int", "maps"}
-    assert type(CASES["sum_float"].monoid) is Monoid
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if isinstance(case.monoid, Selective)])
@@ -60,6 +57,17 @@ def test_maps_are_a_group(data: st.DataObject) -> None:
     assert group.invert(group.combine(a, b), a) == b
 
 
+def test_other_windows_over_an_equal_monoid_need_no_compilation() -> None:
+    kind, make = PARTIALS["sum_int"], ALGORITHMS["flat_fat"].make
+    assert make(monoid_of(kind), (3,)).functions is make(monoid_of(kind), (5, 90)).functions
+
+
+def test_kinds_are_the_most_they_can_be() -> None:
+    found = {name: type(monoid_of(kind)) for name, kind in PARTIALS.items()}
+    assert {name for name in found if found[name] is Group} == {"count", "sum_int"}
+    assert {name for name in found if found[name] is Selective} == {"min_float", "max_float", "min_int", "max_int"}
+
+
 def test_the_maps_and_matrices_do_not_commute() -> None:
     maps, matrices = CASES["maps"].monoid, CASES["matrices"].monoid
     assert maps.combine((2, 0), (1, 1)) != maps.combine((1, 1), (2, 0))
@@ -69,7 +77,7 @@ def test_the_maps_and_matrices_do_not_commute() -> None:
 @pytest.mark.parametrize("sizes", [(), (0,), (-1, 3), (3, 2)])
 def test_sizes_are_positive_and_ascending(sizes: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="expected positive numbers in ascending order"):
-        ALGORITHMS["flat_fat"][0](CASES["count"].monoid, sizes)
+        ALGORITHMS["flat_fat"].make(CASES["count"].monoid, sizes)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -85,7 +93,7 @@ def test_only_the_windows_it_was_made_for(algorithm: str) -> None:
 
 def test_kernels_may_call_the_functions() -> None:
     """Insert, evict and query in a kernel of one's own, errors included."""
-    made = ALGORITHMS["two_stacks_lite"][0](CASES["min_int"].monoid, (2, 3))
+    made = ALGORITHMS["two_stacks_lite"].make(CASES["min_int"].monoid, (2, 3))
     insert, evict, query = made.insert, made.evict, made.query
 
     def play(state: Any, size: int, evictions: int) -> Any:
@@ -107,5 +115,5 @@ def test_kernels_may_call_the_functions() -> None:
 
 def test_lifted_values_of_another_type_are_converted() -> None:
     """An int32 column with windows over int64."""
-    made = ALGORITHMS["two_stacks_lite"][0](CASES["min_int"].monoid, (2,))
+    made = ALGORITHMS["two_stacks_lite"].make(CASES["min_int"].monoid, (2,))
     assert drive(made, (np.array([3, 5, 4], np.int32),))[0].tolist() == [[3, 3, 4]]
