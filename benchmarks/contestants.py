@@ -18,15 +18,17 @@ from benchmarks import peers
 from benchmarks.row_streams import Aggregate, Stream
 from benchmarks.timing import batches
 from workbench.algebra import PARTIALS
+from workbench.algebra.monoids import monoid_of
 from workbench.codegen.row_windows import RowWindows
 from workbench.kernels.fifo import interface
 from workbench.kernels.fifo.daba_lite import daba_lite
 from workbench.kernels.fifo.flat_fat import flat_fat
-from workbench.kernels.fifo.monoids import Group, Monoid, Selective, on_tuples
+from workbench.kernels.fifo.monoids import Monoid
 from workbench.kernels.fifo.slick_deque import slick_deque_inv, slick_deque_non_inv
 from workbench.kernels.fifo.slide_side import slide_side_inv, slide_side_non_inv
 from workbench.kernels.fifo.subtract_on_evict import subtract_on_evict
 from workbench.kernels.fifo.two_stacks import two_stacks
+from workbench.kernels.fifo.two_stacks_lite import two_stacks_lite
 
 Array = npt.NDArray[Any]
 Make = Callable[[Monoid, Sequence[int]], interface.Algorithm]
@@ -45,20 +47,14 @@ class Function:
     algorithms: Mapping[str, Make]
 
 
-def _monoid(name: str) -> Monoid:
-    """A kind of one field as a group or a selective monoid."""
-    kind = PARTIALS[name]
-    parts = (name, tuple(field.dtype for field in kind.fields), kind.identity, on_tuples(kind.combine, 1))
-    return Selective(*parts) if kind.invert is None else Group(*parts, on_tuples(kind.invert, 1))
-
-
 FUNCTIONS = {
     "sum": Function(
         Aggregate("sum", "count", "int64", "sum"),
-        _monoid("count"),
+        monoid_of(PARTIALS["count"]),
         {
             "SoE": subtract_on_evict,
             "TwoStacks": two_stacks,
+            "TwoStacks Lite": two_stacks_lite,
             "SlickDeque": slick_deque_inv,
             "SlideSide": slide_side_inv,
             "FlatFAT": flat_fat,
@@ -66,9 +62,10 @@ FUNCTIONS = {
     ),
     "min": Function(
         Aggregate("min", "min_int", "int64", "min"),
-        _monoid("min_int"),
+        monoid_of(PARTIALS["min_int"]),
         {
             "TwoStacks": two_stacks,
+            "TwoStacks Lite": two_stacks_lite,
             "DABA Lite": daba_lite,
             "SlickDeque": slick_deque_non_inv,
             "SlideSide": slide_side_non_inv,

@@ -15,6 +15,7 @@ Curves = dict[str, dict[str, float]]
 COLORS = {
     "SoE": "#7f7f7f",
     "TwoStacks": "#2ca02c",
+    "TwoStacks Lite": "#17becf",
     "DABA Lite": "#8c564b",
     "SlickDeque": "#ff7f0e",
     "SlideSide": "#1f77b4",

@@ -6,8 +6,8 @@ longest window reaches back to), ``[window, key]`` matrices out.
 
 - ``gb_s``: GB/s, each input byte counted once and each output byte once;
 - ``add_gb_s``: GB/s of ``np.add(a, b, out=c)`` on three arrays of together as many bytes, and ``share`` of it (bar);
-- ``fresh_share``: as a share of ``np.add(a, b)``, which makes a new array as the kernel does: the pages of new memory cost
-  more than either computation;
+- ``fresh_share``: as a share of ``np.add(a, b)``, which makes a new array as the kernel does: the pages of
+  new memory cost more than either computation;
 - ``results_m_s``: M window results (of one partial and key) a second.
 
 Clock: processor time; medians of 15 interleaved rounds of 3 batches. One batch is compared with NumPy first.
