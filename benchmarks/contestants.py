@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import peers
+from benchmarks.paper_figures import BLOCKS
 from benchmarks.row_streams import Aggregate, Stream
 from benchmarks.timing import batches
 from workbench.algebra import PARTIALS
@@ -33,7 +34,6 @@ from workbench.kernels.fifo.two_stacks_lite import two_stacks_lite
 Array = npt.NDArray[Any]
 Make = Callable[[Monoid, Sequence[int]], interface.Algorithm]
 
-BLOCKS = "winquery blocks"
 #: Rows of a pass's output. Odd, so that the results of many windows do not fall into one set of a cache.
 BATCH = 4091
 

@@ -17,7 +17,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from benchmarks.contestants import BLOCKS, FUNCTIONS, Array
+from benchmarks.contestants import FUNCTIONS, Array
+from benchmarks.paper_figures import BLOCKS
 from workbench.codegen.row_windows import RowWindows
 from workbench.kernels.jit import assemble
 

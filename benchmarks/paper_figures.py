@@ -9,20 +9,26 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks import power
-from benchmarks.contestants import BATCH, BLOCKS, Array, Contestant, check, contestants
-from benchmarks.latency import latencies
 from benchmarks.timing import interleaved, rate
+
+# Compiled code is imported where it is used, so that `python -m benchmarks list` answers at once.
+if TYPE_CHECKING:
+    from benchmarks.contestants import Contestant
 
 Windows = Mapping[int, Sequence[int]]
 
 #: Seconds of one measured call, about: long enough to forget the call itself.
 SECONDS, QUICK_SECONDS = 0.02, 0.002
 ROUNDS, QUICK_ROUNDS = 5, 1
-PASS = 4 * BATCH
+#: Rows of one pass over the column: four batches of ``benchmarks/contestants.py``.
+PASS = 4 * 4091
+#: Who we are in the figures.
+BLOCKS = "winquery blocks"
 
 
 def singles(largest: int) -> Windows:
@@ -37,9 +43,11 @@ def several(numbers: Sequence[int], largest: int) -> Windows:
 
 
 def throughput(
-    panel: str, name: str, windows: Windows, values: Callable[[int], Array], quick: bool
+    panel: str, name: str, windows: Windows, values: Callable[[int], power.Array], quick: bool
 ) -> dict[str, float]:
     """M results/s of everyone: rows times windows."""
+    from benchmarks.contestants import contestants
+
     column = values(PASS)
     figures: dict[str, float] = {}
     for x, sizes in windows.items():
@@ -73,6 +81,8 @@ def _repeat(entrant: Contestant, passes: int) -> Callable[[], None]:
 
 def latency(panel: str, size: int, quick: bool) -> dict[str, float]:
     """Nanoseconds a row of one window of ``size`` rows: ``PANEL/sum SoE/p25``."""
+    from benchmarks.latency import latencies
+
     column = power.readings(size + size // 4)
     return {
         f"{panel}/{name} {label}/{figure}": value
@@ -84,6 +94,8 @@ def latency(panel: str, size: int, quick: bool) -> dict[str, float]:
 
 def kept(panel: str, windows: Windows) -> dict[str, float]:
     """How many partials there is room for: ``PANEL/sum SoE/10``."""
+    from benchmarks.contestants import contestants
+
     column = power.readings(2)
     return {
         f"{panel}/{name} {label}/{x}": float(entrant.partials)
@@ -95,6 +107,8 @@ def kept(panel: str, windows: Windows) -> dict[str, float]:
 
 def warm_up(quick: bool) -> None:
     """Compile everything and compare everyone's windows with their recalculation, on both kinds of values."""
+    from benchmarks.contestants import check
+
     for name in ("sum", "min"):
         for values in (power.readings, power.random):
             check(name, values(3000), [1, 2, 300, 1024])

@@ -11,7 +11,8 @@ import pytest
 
 from benchmarks import paper_figures, pictures, power
 from benchmarks.__main__ import main
-from benchmarks.contestants import BLOCKS, FUNCTIONS, contestants
+from benchmarks.contestants import FUNCTIONS, contestants
+from benchmarks.paper_figures import BLOCKS
 from benchmarks.workloads import WORKLOADS
 
 FIGURES = {
