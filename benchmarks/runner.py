@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from benchmarks import machine
-from benchmarks.workload import Workload
+from benchmarks.workload import FEW, Bar, Workload
 
 
 def run(workload: Workload, quick: bool, out: Iterable[TextIO], repeats: int | None = None) -> bool:
@@ -18,22 +18,26 @@ def run(workload: Workload, quick: bool, out: Iterable[TextIO], repeats: int | N
     workload.warm_up(quick)
     rounds: list[Mapping[str, float]] = []
     for number in range(repeats or (1 if quick else workload.repeats)):
-        before = machine.describe()
+        before = {**machine.describe(), **workload.about()}
         figures = workload.run(quick)
         rounds.append(figures)
         for name, value in figures.items():
             _write(streams, _line(workload, quick, number, name, value, before))
     medians = {name: statistics.median(figures[name] for figures in rounds) for name in rounds[0]}
-    ok = all(bar.holds(medians[bar.figure]) for bar in workload.bars)
-    _write(streams, summary(workload, medians, ok))
-    return ok
+    missed = [bar for bar in workload.bars if not bar.holds(medians[bar.figure])]
+    _write(streams, summary(workload, medians, missed))
+    return not missed
 
 
-def summary(workload: Workload, medians: Mapping[str, float], ok: bool) -> str:
-    """The last line: ``NAME figure=value ... bar=figure<=limit,... ok|short``."""
-    figures = " ".join(f"{name}={short(value)}" for name, value in medians.items())
-    bars = ",".join(map(str, workload.bars)) or "none"
-    return f"{workload.name} {figures} bar={bars} {'ok' if ok else 'short'}"
+def summary(workload: Workload, medians: Mapping[str, float], missed: Sequence[Bar]) -> str:
+    """The last line: ``NAME figure=value ... bar=figure<=limit,... ok|short``; of many bars it names the missed."""
+    figures = " ".join(f"{name}={short(medians[name])}" for name in workload.shown(medians))
+    many = len(workload.bars) > FEW
+    bars = ",".join(map(str, missed if many and missed else workload.bars)) or "none"
+    if many:
+        bars = f"{len(workload.bars) - len(missed)} of {len(workload.bars)}" + (f", not {bars}" if missed else "")
+    about = "".join(f" {name}={text!r}" for name, text in workload.about().items())
+    return f"{workload.name} {figures}{about} bar={bars} {'short' if missed else 'ok'}"
 
 
 def short(value: float) -> str:

@@ -1,8 +1,28 @@
-"""The registry: a workload is a module here, named in ``WORKLOADS``."""
+"""The registry: a workload is a module here, named in ``WORKLOADS``, group after group."""
 
 from benchmarks.workload import Workload
-from benchmarks.workloads import first_picture, flights_full
+from benchmarks.workloads import (
+    first_picture,
+    flights_full,
+    kernels_first_result,
+    kernels_growth,
+    kernels_keys,
+    kernels_multi,
+    kernels_single,
+    lightsaber_fig15,
+    slideside_fig3,
+)
 
-WORKLOADS: dict[str, Workload] = {
-    workload.name: workload for workload in (first_picture.WORKLOAD, flights_full.WORKLOAD)
-}
+_MODULES = (
+    first_picture,
+    flights_full,
+    kernels_single,
+    kernels_multi,
+    kernels_growth,
+    kernels_keys,
+    kernels_first_result,
+    slideside_fig3,
+    lightsaber_fig15,
+)
+
+WORKLOADS: dict[str, Workload] = {module.WORKLOAD.name: module.WORKLOAD for module in _MODULES}

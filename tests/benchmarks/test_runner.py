@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,33 @@ def test_bars_are_on_figures_of_their_own_workload() -> None:
     """A bar on a misspelt figure would fail only at the end of a long run."""
     with pytest.raises(KeyError):
         runner.run(workload(iter([1.0]), Bar("second", "<=", 2)), True, [io.StringIO()])
+
+
+def test_of_many_bars_the_last_line_names_the_missed() -> None:
+    figures = {f"f{number}": float(number) for number in range(20)}
+    bars = tuple(Bar(name, ">=", 2) for name in figures)
+    out = io.StringIO()
+    assert not runner.run(Workload("sample", "made up", lambda quick: figures, bars, repeats=1), False, [out])
+    assert out.getvalue().splitlines()[-1].endswith("f19=19 bar=18 of 20, not f0>=2,f1>=2 short")
+
+
+def test_of_many_figures_the_last_line_shows_those_with_a_bar_or_the_headline() -> None:
+    figures = {f"f{number}": float(number) for number in range(20)}
+    barred = Workload("sample", "made up", lambda quick: figures, (Bar("f7", ">=", 2),))
+    assert barred.shown(figures) == ("f7",)
+    assert Workload("sample", "made up", lambda quick: figures).shown(figures) == tuple(figures)
+    assert Workload("sample", "made up", lambda quick: figures, headline=("f1",)).shown(figures) == ("f1",)
+
+
+def test_what_a_workload_says_about_itself_is_in_every_line() -> None:
+    out = io.StringIO()
+    about = Workload("sample", "made up", lambda quick: {"s": 1.0}, repeats=1, about=lambda: {"data": "random walk"})
+    assert runner.run(about, False, [out])
+    first, last = out.getvalue().splitlines()
+    assert json.loads(first)["data"] == "random walk"
+    assert last == "sample s=1 data='random walk' bar=none ok"
+
+
+def test_workloads_of_a_group_are_listed_together() -> None:
+    groups = [workload.group for workload in WORKLOADS.values()]
+    assert [group for group, _ in groupby(groups)] == ["product", "kernels", "papers"]

@@ -1,0 +1,89 @@
+"""Window kernels over a column that comes in batches: what the ``kernels-*`` workloads time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks import peers
+from benchmarks.timing import batches
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A figure's short name, the kind of partial, the rows' type, and the function of NumPy that recalculates it."""
+
+    name: str
+    kind: str
+    dtype: str
+    function: str
+
+    def column(self, rows: int) -> Array:
+        """Random whole numbers small enough that a sum of a million of them fits into 32 bits."""
+        return np.random.default_rng(11).integers(-1000, 1000, rows).astype(self.dtype)
+
+
+#: int32 sums are differences of prefix sums modulo 2**32 (`count` is plain addition with an inverse).
+AGGREGATES = (
+    Aggregate("sum_i32", "count", "int32", "sum"),
+    Aggregate("min_i32", "min_int", "int32", "min"),
+    Aggregate("sum_f64", "sum_float", "float64", "sum"),
+    Aggregate("min_f64", "min_float", "float64", "min"),
+)
+
+
+class Stream:
+    """Windows of ``sizes`` rows over one column, pushed in batches; the state goes on from one pass to the next."""
+
+    def __init__(
+        self, aggregate: Aggregate, column: Array, sizes: Sequence[int], batch: int, kept: Array | None = None
+    ) -> None:
+        """``kept`` is the large array of :meth:`large`, of as many results as there are; else it makes its own."""
+        from workbench.codegen.row_windows import RowWindows
+
+        self._kept = kept
+        self.column, self.sizes, self.batch = column, sizes, min(batch, len(column))
+        self.windows = RowWindows(aggregate.kind, sizes, [aggregate.dtype])
+        self._pieces = [column[piece] for piece in batches(len(column), self.batch)]
+        self._buffer = np.empty((len(sizes), self.batch), column.dtype)
+
+    def reused(self) -> None:
+        """One pass; every batch's results go into the same buffer (of whole batches only: the last may be cut)."""
+        for piece in self._pieces:
+            out = self._buffer if len(piece) == self.batch else np.empty((len(self.sizes), len(piece)), piece.dtype)
+            self.windows.push((piece,), (out,))
+
+    def large(self) -> None:
+        """One pass; all results are kept, batch after batch, in one array that is there already."""
+        for piece, out in zip(self._pieces, self._large, strict=True):
+            self.windows.push((piece,), (out,))
+
+    @cached_property
+    def _large(self) -> list[Array]:
+        kept = self._kept
+        if kept is None:
+            kept = np.zeros(len(self.sizes) * len(self.column), self.column.dtype)
+        bounds = [piece.start * len(self.sizes) for piece in batches(len(self.column), self.batch)]
+        parts = np.split(kept, bounds[1:])
+        return [part.reshape(len(self.sizes), -1) for part in parts]
+
+    def results(self) -> Array:
+        """``[window, row]`` of a pass that starts anew."""
+        fresh = type(self.windows)(self.windows.kind, self.sizes, list(self.windows.dtypes))
+        return np.concatenate([fresh.push((piece,))[0] for piece in self._pieces], axis=1)
+
+
+def check(aggregate: Aggregate, column: Array, sizes: Sequence[int], batch: int) -> None:
+    """Compare the kernels with a recalculation of sampled windows; :class:`~benchmarks.peers.Mismatch` if wrong."""
+    found = Stream(aggregate, column, sizes, batch).results()
+    for q, size in enumerate(sizes):
+        ends = peers.sample(len(column), [size])
+        expected = peers.recalculated(aggregate.function, column, size, ends)
+        peers.same(f"{aggregate.name}, window of {size}", found[q, ends], expected)
