@@ -26,10 +26,10 @@ def measure() -> Iterator[tuple[str, float, float, float]]:
     for kind in (kind for kind in PARTIALS.values() if kind.compiled):
         dtypes = [field.dtype for field in kind.fields]
         levels = _SHORT.bit_length() - 1
-        passes = levels * (1 + _SHORT / (PIECE // 2)) + 1
+        passes = levels * (1 + _SHORT / PIECE) + 1
         combine = _nanoseconds(kind, Doubling(kind, [_SHORT], dtypes)) / passes
-        long = _nanoseconds(kind, Overlaid(kind, [4 * PIECE], dtypes, PIECE))
-        short = _nanoseconds(kind, Overlaid(kind, [4 * PIECE], dtypes, _SHORT))
+        long = _nanoseconds(kind, Overlaid(kind, [4 * PIECE], dtypes, chunk=PIECE))
+        short = _nanoseconds(kind, Overlaid(kind, [4 * PIECE], dtypes, chunk=_SHORT))
         yield kind.name, combine, max(long / 2 - combine, 0.0), max((short - long) * _SHORT / 2, 0.0)
 
 

@@ -58,7 +58,7 @@ def test_every_kernel_alone(name: str, data: st.DataObject, seed: int) -> None:
     fields = partials_of(kind, (data.draw(st.integers(0, 90)),), seed)
     sizes = data.draw(st.lists(st.integers(2, 70), min_size=1, max_size=4))
     chunk = data.draw(st.integers(2, min(sizes)))
-    check(kind, Overlaid(kind, sizes, kind.dtypes, chunk), sizes, fields, [17, 40])
+    check(kind, Overlaid(kind, sizes, kind.dtypes, chunk=chunk), sizes, fields, [17, 40])
     check(kind, Doubling(kind, sizes, kind.dtypes), sizes, fields, [17, 40])
 
 
@@ -78,6 +78,19 @@ def test_long_windows_over_random_data_as_published_code_gets_them_wrong(monkeyp
 def test_a_monoid_without_inverse_has_no_differences(name: str) -> None:
     with pytest.raises(TypeError, match=f"`{name}` has no exact inverse"):
         Differences(PARTIALS[name], [3], PARTIALS[name].dtypes)
+
+
+def test_arrays_of_arrow_are_compiled_for_once() -> None:
+    """They are read-only, which is another type for numba."""
+    windows = RowWindows("count", [3])
+    values = np.arange(20)
+    first = windows.push((values,))[0].copy()
+    values.flags.writeable = False
+    again = RowWindows("count", [3])
+    np.testing.assert_array_equal(again.push((values,))[0], first)
+    again.push((values[::2],))
+    (kernel,) = again._kernels
+    assert len(kernel._push.signatures) == 1
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [3, -1]])

@@ -23,12 +23,20 @@ class RowKernel(Protocol):
     partials: int
 
     def push(self, fields: Fields, out: Fields) -> None:
-        """Take in the partials of ``n`` rows and write the windows that end at each, ``[window, n]``."""
+        """Take in the partials of ``n`` rows and write the windows that end at each, ``[where[window], n]``."""
 
 
 def _compiled(kind: PartialKind, source: str) -> Callable[..., None]:
     function: Callable[..., None] = modules.load(modules.digest(source), source, kind.scalars).push
     return function
+
+
+def _read_only(fields: Fields) -> Fields:
+    """Views that nobody writes to: one type for arrays of ours and of Arrow, so one compilation."""
+    views = tuple(np.ascontiguousarray(field).view() for field in fields)
+    for view in views:
+        view.flags.writeable = False
+    return views
 
 
 def unit_of(kind: PartialKind, dtypes: Sequence[npt.DTypeLike]) -> Fields:
@@ -47,92 +55,106 @@ def unit_of(kind: PartialKind, dtypes: Sequence[npt.DTypeLike]) -> Fields:
     return tuple(found)
 
 
-class Differences:
+class _Kernel:
+    """What the kernels have in common: the windows' sizes, and the rows of the output they write to."""
+
+    def __init__(
+        self,
+        kind: PartialKind,
+        source: str,
+        sizes: Sequence[int],
+        dtypes: Sequence[npt.DTypeLike],
+        where: Sequence[int] | None,
+    ) -> None:
+        self._push = _compiled(kind, source)
+        self._sizes = np.array(sizes, np.int64)
+        self._where = np.arange(len(sizes)) if where is None else np.array(where, np.int64)
+        self._unit = unit_of(kind, dtypes)
+
+    def _blank(self, *shape: int) -> Fields:
+        return tuple(np.full(shape, one[0], one.dtype) for one in self._unit)
+
+
+class Differences(_Kernel):
     """A ring of prefix partials; every window is the difference of two. For groups."""
 
-    def __init__(self, kind: PartialKind, sizes: Sequence[int], dtypes: Sequence[npt.DTypeLike]) -> None:
+    def __init__(
+        self,
+        kind: PartialKind,
+        sizes: Sequence[int],
+        dtypes: Sequence[npt.DTypeLike],
+        where: Sequence[int] | None = None,
+    ) -> None:
         if kind.invert is None or not kind.group:
             raise TypeError(f"`{kind.name}` has no exact inverse, so its windows cannot be differences of prefixes")
+        super().__init__(kind, differences_source(kind), sizes, dtypes, where)
         self._invert = kind.invert
-        self._push = _compiled(kind, differences_source(kind))
-        self._sizes = np.array(sizes, np.int64)
-        self._tile = PIECE
-        rows = max(8, -(-int(self._sizes.max() + 1) // self._tile) + 1) * self._tile
-        self._ring = tuple(np.zeros(rows + self._tile, dtype) for dtype in dtypes)
+        rows = max(8, -(-int(self._sizes.max() + 1) // PIECE) + 1) * PIECE
+        self._ring = self._blank(rows + PIECE)
         self._at = np.zeros(1, np.int64)
         self.partials = rows
 
     def push(self, fields: Fields, out: Fields) -> None:
-        self._push(*fields, *self._ring, self._at, self._sizes, self._tile, *out)
+        self._push(*_read_only(fields), *self._ring, self._at, self._sizes, self._where, PIECE, *out)
 
     def recent(self) -> Fields:
         """The partials of the last rows, as many as the largest window has, taken back from the prefixes."""
         longest = int(self._sizes.max())
-        places = (int(self._at[0]) + np.arange(-longest - 1, 0)) % (len(self._ring[0]) - self._tile)
+        places = (int(self._at[0]) + np.arange(-longest - 1, 0)) % (len(self._ring[0]) - PIECE)
         prefixes = [ring[places] for ring in self._ring]
         invert = self._invert
         return invert(*(prefix[1:] for prefix in prefixes), *(prefix[:-1] for prefix in prefixes))
 
     def refill(self, fields: Fields) -> None:
         """Begin after these rows."""
-        blank = tuple(np.empty((len(self._sizes), len(fields[0])), ring.dtype) for ring in self._ring)
-        self.push(fields, blank)
+        self.push(fields, tuple(np.empty((len(self._sizes), len(fields[0])), ring.dtype) for ring in self._ring))
 
 
-class Overlaid:
+class Overlaid(_Kernel):
     """One suffix scan of every ``chunk`` rows and one running prefix for all windows of at least ``chunk`` rows."""
 
     def __init__(
-        self, kind: PartialKind, sizes: Sequence[int], dtypes: Sequence[npt.DTypeLike], chunk: int | None = None
+        self,
+        kind: PartialKind,
+        sizes: Sequence[int],
+        dtypes: Sequence[npt.DTypeLike],
+        where: Sequence[int] | None = None,
+        chunk: int | None = None,
     ) -> None:
         chunk = min(min(sizes), PIECE) if chunk is None else chunk
         if not 1 < chunk <= min(sizes):
             raise ValueError(f"a chunk has more than 1 row and at most as many as a window, got {chunk}")
-        self._push = _compiled(kind, overlaid_source(kind))
-        reach = np.array(sizes, np.int64) - 1
+        super().__init__(kind, overlaid_source(kind), sizes, dtypes, where)
+        reach = self._sizes - 1
         back = -(-reach // chunk)
-        ring = max(1, int(back.max()))
-        unit = unit_of(kind, dtypes)
-
-        def blank(*shape: int) -> Fields:
-            return tuple(np.full(shape, one[0], one.dtype) for one in unit)
-
-        count = len(reach)
-        self._state: list[Array] = [
-            *blank(chunk),
-            *blank(chunk),
-            *blank(ring * chunk),
-            *blank(ring),
-            *blank(count, ring + 1),
-            *blank(count),
-            *blank(count),
-            *blank(count),
-            *unit,
-            np.zeros(2, np.int64),
-            reach,
-            2 - back,
-            np.zeros(count, np.int64),
-        ]
+        ring, count = max(1, int(back.max())), len(reach)
+        shapes = [(chunk,), (chunk,), (ring * chunk,), (ring,), (count, ring + 1), (count,), (count,), (count,)]
+        self._state: list[Array] = [array for shape in shapes for array in self._blank(*shape)]
+        self._state += [*self._unit, np.zeros(2, np.int64), reach, 2 - back, np.zeros(count, np.int64)]
         self.partials = chunk * (2 + ring) + ring + int(back.sum()) + 3 * count
 
     def push(self, fields: Fields, out: Fields) -> None:
-        self._push(*fields, *self._state, *out)
+        self._push(*_read_only(fields), *self._state, self._where, *out)
 
 
-class Doubling:
+class Doubling(_Kernel):
     """Partials of the last 1, 2, 4, ... rows; short windows are put together from them."""
 
-    def __init__(self, kind: PartialKind, sizes: Sequence[int], dtypes: Sequence[npt.DTypeLike]) -> None:
-        self._push = _compiled(kind, doubling_source(kind))
-        self._sizes = np.array(sizes, np.int64)
-        longest = int(self._sizes.max())
-        self._tile = PIECE // 2
-        shape = (longest.bit_length(), longest - 1 + self._tile)
-        self._levels = tuple(np.full(shape, one[0], one.dtype) for one in unit_of(kind, dtypes))
-        self.partials = shape[0] * shape[1]
+    def __init__(
+        self,
+        kind: PartialKind,
+        sizes: Sequence[int],
+        dtypes: Sequence[npt.DTypeLike],
+        where: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(kind, doubling_source(kind), sizes, dtypes, where)
+        history = int(self._sizes.max()) - 1
+        self._history, *self._pieces = (self._blank(n) for n in (history, *[history + PIECE] * 2))
+        self.partials = history + 2 * (history + PIECE)
 
     def push(self, fields: Fields, out: Fields) -> None:
-        self._push(*fields, *self._levels, self._sizes, self._tile, *out)
+        pieces = [array for piece in self._pieces for array in piece]
+        self._push(*_read_only(fields), *self._history, *pieces, self._sizes, self._where, PIECE, *out)
 
 
 _METHODS: dict[str, Callable[..., RowKernel]] = {
@@ -167,7 +189,7 @@ class RowWindows:
     def _kernel(self, part: Part) -> RowKernel:
         sizes = [self.sizes[q] for q in part.windows]
         chunk = {"chunk": part.chunk} if part.method == "overlaid" else {}
-        return _METHODS[part.method](self.kind, sizes, self.dtypes, **chunk)
+        return _METHODS[part.method](self.kind, sizes, self.dtypes, part.windows, **chunk)
 
     @property
     def partials(self) -> int:
@@ -179,12 +201,6 @@ class RowWindows:
         shape = (len(self.sizes), len(fields[0]))
         if out is None:
             out = tuple(np.empty(shape, dtype) for dtype in self.dtypes)
-        if len(self.parts) == 1 and self.parts[0].windows == tuple(range(shape[0])):
-            self._kernels[0].push(fields, out)
-            return out
-        for part, kernel in zip(self.parts, self._kernels, strict=True):
-            own = tuple(np.empty((len(part.windows), shape[1]), dtype) for dtype in self.dtypes)
-            kernel.push(fields, own)
-            for target, values in zip(out, own, strict=True):
-                target[list(part.windows)] = values
+        for kernel in self._kernels:
+            kernel.push(fields, out)
         return out

@@ -13,6 +13,8 @@ batch to batch. All work in pieces that stay in the first-level cache, with ever
     chunk, the chunks in between (TwoStacks over chunk partials, a combine every ``chunk`` rows), and a prefix.
 ``doubling``
     Short windows of any monoid: partials of the last 1, 2, 4, ... rows, a window from at most ``log2(size)`` of them.
+
+``where[q]`` is the row of the output that a window is written to.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from workbench.codegen.text import KernelText
 
 
 def differences_source(kind: PartialKind) -> str:
-    """``push(x.., ring.., at, sizes, tile, out..)`` for a group; see :mod:`workbench.codegen.row_windows` for state.
+    """``push(x.., ring.., at, sizes, where, tile, out..)`` for a group; see :mod:`workbench.codegen.row_windows` for state.
 
     ``ring`` has ``rows + tile`` places, ``rows`` a multiple of ``tile``; the last ``tile`` repeat the first, so that
     a piece that begins near the end needs no second part. ``at[0]`` is the place of the next row.
@@ -44,15 +46,15 @@ def differences_source(kind: PartialKind) -> str:
     t.each("        e# = r#[pos:pos + m]")
     t("        for q in range(sizes.size):", "            start = (pos - sizes[q]) % rows")
     t.each("            s# = r#[start:start + m]")
-    t.each("            w# = o#[q, row:row + m]")
+    t.each("            w# = o#[where[q], row:row + m]")
     t("            for i in range(m):")
     t.merge(" " * 16, "w#[i]", "e#[i]", "s#[i]", function="invert_")
     t("        at[0] = (pos + m) % rows", "        row += m")
-    return t.text("push", ["x#", "r#", "at", "sizes", "tile", "o#"])
+    return t.text("push", ["x#", "r#", "at", "sizes", "where", "tile", "o#"])
 
 
 def overlaid_source(kind: PartialKind) -> str:
-    """``push(x.., c.., p.., s.., a.., f.., b.., near.., far.., unit.., at, reach, base, top, out..)``.
+    """``push(x.., c.., p.., s.., a.., f.., b.., near.., far.., unit.., at, reach, base, top, where, out..)``.
 
     ``c``, ``p`` rows and prefixes of the current chunk, ``s`` the ring of suffixes and ``a`` the ring of chunk
     partials, ``f[q]``, ``b[q]`` the stacks over chunks of each window (front from ``base`` to ``top``, back),
@@ -92,7 +94,7 @@ def overlaid_source(kind: PartialKind) -> str:
     )
     _segment(t, "far")
     t("            elif low < high:")
-    t.each("                o#[q, low + shift:high + shift] = p#[low:high]")
+    t.each("                o#[where[q], low + shift:high + shift] = p#[low:high]")
     t(
         "        row += end - offset",
         "        at[1] = end",
@@ -107,13 +109,13 @@ def overlaid_source(kind: PartialKind) -> str:
     _advance(t)
     return t.text(
         "push",
-        ["x#", "c#", "p#", "s#", "a#", "f#", "b#", "near#", "far#", "unit#", "at", "reach", "base", "top", "o#"],
+        ["x#", "c#", "p#", "s#", "a#", "f#", "b#", "near#", "far#", "unit#", "at", "reach", "base", "top", "where", "o#"],
     )
 
 
 def _segment(t: KernelText, middle: str) -> None:
     """Results of the rows ``low .. high`` of the chunk, all of whose windows start in one chunk."""
-    t.each("                w# = o#[q, low + shift:high + shift]")
+    t.each("                w# = o#[where[q], low + shift:high + shift]")
     t.each("                u# = s#[start:start + m]")
     t.each("                v# = p#[low:high]")
     t.each(f"                y# = {middle}#[q]")
@@ -143,43 +145,42 @@ def _advance(t: KernelText) -> None:
 
 
 def doubling_source(kind: PartialKind) -> str:
-    """``push(x.., level.., sizes, tile, out..)``: windows of up to ``level.shape[1] - tile`` rows.
+    """``push(x.., h.., u.., v.., sizes, where, tile, out..)``: windows of up to ``h.size + 1`` rows.
 
-    ``level[k, history + i]`` is the partial of the last ``2**k`` rows up to row i of the tile; the columns before
-    ``history`` hold the rows before.
+    ``h`` holds the rows before. A window is put together from the newest piece to the oldest, one for each binary
+    digit of its size; ``u`` and ``v`` take turns in holding the pieces of ``2**k`` rows.
     """
     t = KernelText(kind)
     t(
-        "    levels, history = l0.shape[0], l0.shape[1] - tile",
-        "    n = x0.size",
+        "    history, n, longest = h0.size, x0.size, 0",
+        "    for q in range(sizes.size):",
+        "        longest = max(longest, sizes[q])",
         "    for row in range(0, n, tile):",
         "        m = min(tile, n - row)",
         "        width = history + m",
     )
-    t.each("        l#[0, history:width] = x#[row:row + m]")
-    t("        for k in range(1, levels):", "            half = 1 << (k - 1)")
-    t.each("            u#, v# = l#[k - 1, :width - half], l#[k - 1, half:width]")
-    t.each("            w# = l#[k, half:width]")
-    t("            for i in range(width - half):")
-    t.merge(" " * 16, "w#[i]", "u#[i]", "v#[i]")
-    t("        for q in range(sizes.size):")
-    t.each("            w# = o#[q, row:row + m]")
-    t(
-        "            left, fresh = sizes[q], True",
-        "            for k in range(levels - 1, -1, -1):",
-        "                if left & (1 << k):",
-        "                    left -= 1 << k",
-    )
-    t.each("                    u# = l#[k, history - left:width - left]")
-    t(
-        "                    if fresh:",
-        "                        fresh = False",
-        "                        for i in range(m):",
-    )
-    t.each("                            w#[i] = u#[i]")
+    t.each("        u#[:history] = h#")
+    t.each("        u#[history:width] = x#[row:row + m]")
+    # The rows alone are enough to go on from; they are overwritten below.
+    t.each("        h#[:] = u#[m:width]")
+    t("        half = 1", "        while True:")
+    _double(t, "u", "v")
+    _double(t, "v", "u")
+    return t.text("push", ["x#", "h#", "u#", "v#", "sizes", "where", "tile", "o#"])
+
+
+def _double(t: KernelText, held: str, next_: str) -> None:
+    """Put the pieces held into the windows that want them, and make those of twice the rows, or leave the loop."""
+    t("            for q in range(sizes.size):", "                if sizes[q] & half:")
+    t.each("                    w# = o#[where[q], row:row + m]")
+    t("                    newer = sizes[q] & (half - 1)")
+    t.each(f"                    y# = {held}#[history - newer:width - newer]")
+    t("                    if newer:", "                        for i in range(m):")
+    t.merge(" " * 28, "w#[i]", "y#[i]", "w#[i]")
     t("                    else:", "                        for i in range(m):")
-    t.merge(" " * 28, "w#[i]", "w#[i]", "u#[i]")
-    # Level k needs 2**k - 1 rows before it, so the rows alone are enough to go on from.
-    t("        for i in range(history):")
-    t.each("            l#[0, i] = l#[0, i + m]")
-    return t.text("push", ["x#", "l#", "sizes", "tile", "o#"])
+    t.each("                            w#[i] = y#[i]")
+    t("            if 2 * half > longest:", "                break")
+    t.each(f"            y#, z#, w# = {held}#[:width - half], {held}#[half:width], {next_}#[half:width]")
+    t("            for i in range(width - half):")
+    t.merge(" " * 16, "w#[i]", "y#[i]", "z#[i]")
+    t("            half *= 2")

@@ -184,7 +184,7 @@ def _runs(
     ``pieces`` is how many powers of two their sizes are the sum of.
     """
     if longest <= PIECE:
-        levels = (longest.bit_length() - 1) * (1 + longest / (PIECE // 2))
+        levels = (longest.bit_length() - 1) * (1 + longest / PIECE)
         yield combine * (levels + pieces), "doubling", 1
     chunk = min(shortest, PIECE)
     if chunk > 1:
