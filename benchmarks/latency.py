@@ -102,12 +102,9 @@ def _one_by_one(insert: Callable[..., Any], answer: Callable[..., Any]) -> Calla
 
 def _blocks(windows: RowWindows) -> tuple[Callable[..., Any], Any]:
     """The block kernel with a batch of one row, called from compiled code as a host in C would."""
-    [(_, part)] = windows.parts
-    push: Any = vars(part)["_push"]
-    state = vars(part).get("_state")
-    if state is None:
-        state = [*vars(part)["_ring"], *(vars(part)[name] for name in ("_at", "_sizes", "_tile"))]
-    rest = (*state, np.zeros((1, 1), np.int64))
+    (kernel,) = windows.kernels
+    push = kernel.compiled
+    rest = (*kernel.state, np.zeros((1, 1), np.int64))
 
     @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
     def loop(rest: Any, column: Any, spent: Any, kept: Any) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from numba.core.registry import cpu_target
 from numba.extending import overload, register_jitable
 
 from workbench.kernels import combine
@@ -29,6 +30,12 @@ def jit(function: F, *, keep: bool = True) -> F:
     except RuntimeError:  # numba: "no locator available", neither the source folder nor the user's is writable
         compiled = numba.njit(**options)(function)
     return compiled
+
+
+def warm_up() -> None:
+    """Let numba register its own types now (half a second, once a process), not when the first kernel is loaded."""
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
 
 #: Parts are always inlined (a call would hand over every array of the state in pieces, at many times the cost of the

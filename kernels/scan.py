@@ -99,19 +99,24 @@ def _vector_scan(name: str, reverse: bool) -> Any:
 
 
 def _scalar(name: str) -> Callable[[Any, Any], Any]:
-    """One combine, for the few elements that fill no vector."""
+    """One combine as a compiled function of scalars, in a form that loops over it are made SIMD of."""
 
     def add(left: Any, right: Any) -> Any:
-        return left + right
+        return (left + right,)
 
     def smaller(left: Any, right: Any) -> Any:
-        return left if left < right or left != left else right
+        return (left if left < right or left != left else right,)
 
     def larger(left: Any, right: Any) -> Any:
-        return left if left > right or left != left else right
+        return (left if left > right or left != left else right,)
 
     chosen: Callable[[Any, Any], Any] = jit({"add": add, "min": smaller, "max": larger}[name])
     return chosen
+
+
+#: What ``kernels/combine.py`` has for arrays and scalars, for compiled scalars alone: the minimum and maximum of
+#: floats are half as fast again in this form.
+combine_add, combine_min, combine_max = map(_scalar, ("add", "min", "max"))
 
 
 def _prefix(name: str) -> Callable[[Any, Any, Any], Any]:
@@ -121,7 +126,7 @@ def _prefix(name: str) -> Callable[[Any, Any, Any], Any]:
         one = source.dtype.type
         carry = vector(source, target, carry)
         for i in range(source.size - source.size % (LANE_BYTES // source.itemsize), source.size):
-            carry = one(scalar(carry, source[i]))
+            carry = one(scalar(carry, source[i])[0])
             target[i] = carry
         return carry
 
@@ -136,7 +141,7 @@ def _suffix(name: str) -> Callable[[Any, Any, Any], Any]:
         one = source.dtype.type
         carry = vector(source, target, carry)
         for i in range(source.size % (LANE_BYTES // source.itemsize) - 1, -1, -1):
-            carry = one(scalar(source[i], carry))
+            carry = one(scalar(source[i], carry)[0])
             target[i] = carry
         return carry
 

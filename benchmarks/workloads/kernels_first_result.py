@@ -52,10 +52,9 @@ def child() -> None:
     batches = [table.slice(low, BATCH) for low in range(0, ROWS, BATCH)]
 
     if "ready" in sys.argv:
-        from numba.core.registry import cpu_target
+        from workbench.kernels.jit import warm_up
 
-        cpu_target.typing_context.refresh()
-        cpu_target.target_context.refresh()
+        warm_up()
     begin = time.perf_counter()
     stream = Stream("events", table.schema, "ts", 0)
     engine = Engine(compile_workload(Workload(stream, parse_queries(SQL, {"events": stream}, name="q"))))

@@ -59,7 +59,7 @@ def test_fewer_windows_are_a_part_of_more() -> None:
 
 def test_keys_are_checked_against_numpy() -> None:
     partials = kernels_keys.matrices(3)
-    windows = kernels_keys.assemble_all(kernels_keys._kernel(), kernels_keys.SIZES, partials)
+    windows = kernels_keys.assemble_all(kernels_keys._kernels(), partials)
     kernels_keys.check(partials, windows)
     inputs, outputs = 119 * 3 * 4 * 8, 10 * 60 * 3 * 4 * 8
     assert kernels_keys.moved(partials, windows) == inputs + outputs

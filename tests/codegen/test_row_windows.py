@@ -85,12 +85,14 @@ def test_arrays_of_arrow_are_compiled_for_once() -> None:
     windows = RowWindows("count", [3])
     values = np.arange(20)
     first = windows.push((values,))[0].copy()
+    compiled: Any = windows.kernels[0].compiled
+    signatures = list(compiled.signatures)
     values.flags.writeable = False
     again = RowWindows("count", [3])
     np.testing.assert_array_equal(again.push((values,))[0], first)
     again.push((values[::2],))
-    (kernel,) = again._kernels
-    assert len(kernel._push.signatures) == 1
+    assert again.kernels[0].compiled is compiled
+    assert compiled.signatures == signatures
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [3, -1]])

@@ -18,8 +18,14 @@ Fields = tuple[Array, ...]
 
 
 class RowKernel(Protocol):
-    """Some windows of one monoid. ``partials`` is how many partial aggregates the state holds."""
+    """Some windows of one monoid.
 
+    ``compiled(*fields, *state, *out)`` is the kernel itself, for callers that are compiled; ``state`` has
+    ``partials`` partial aggregates.
+    """
+
+    compiled: Callable[..., None]
+    state: tuple[Any, ...]
     partials: int
 
     def push(self, fields: Fields, out: Fields) -> None:
@@ -56,7 +62,9 @@ def unit_of(kind: PartialKind, dtypes: Sequence[npt.DTypeLike]) -> Fields:
 
 
 class _Kernel:
-    """What the kernels have in common: the windows' sizes, and the rows of the output they write to."""
+    """What the kernels have in common: the compiled function, and the state it gets between rows and output."""
+
+    state: tuple[Any, ...]
 
     def __init__(
         self,
@@ -66,13 +74,17 @@ class _Kernel:
         dtypes: Sequence[npt.DTypeLike],
         where: Sequence[int] | None,
     ) -> None:
-        self._push = _compiled(kind, source)
+        self.compiled = _compiled(kind, source)
         self._sizes = np.array(sizes, np.int64)
         self._where = np.arange(len(sizes)) if where is None else np.array(where, np.int64)
         self._unit = unit_of(kind, dtypes)
 
-    def _blank(self, *shape: int) -> Fields:
-        return tuple(np.full(shape, one[0], one.dtype) for one in self._unit)
+    def push(self, fields: Fields, out: Fields) -> None:
+        self.compiled(*_read_only(fields), *self.state, *out)
+
+    def _blank(self, *shapes: int | tuple[int, ...]) -> list[Array]:
+        """Arrays full of the identity, all fields of the first shape, then of the next."""
+        return [np.full(shape, one[0], one.dtype) for shape in shapes for one in self._unit]
 
 
 class Differences(_Kernel):
@@ -89,18 +101,15 @@ class Differences(_Kernel):
             raise TypeError(f"`{kind.name}` has no exact inverse, so its windows cannot be differences of prefixes")
         super().__init__(kind, differences_source(kind), sizes, dtypes, where)
         self._invert = kind.invert
-        rows = max(8, -(-int(self._sizes.max() + 1) // PIECE) + 1) * PIECE
-        self._ring = self._blank(rows + PIECE)
+        self.partials = max(8, -(-int(self._sizes.max() + 1) // PIECE) + 1) * PIECE
+        self._ring = self._blank(self.partials + PIECE)
         self._at = np.zeros(1, np.int64)
-        self.partials = rows
-
-    def push(self, fields: Fields, out: Fields) -> None:
-        self._push(*_read_only(fields), *self._ring, self._at, self._sizes, self._where, PIECE, *out)
+        self.state = (*self._ring, self._at, self._sizes, self._where, PIECE)
 
     def recent(self) -> Fields:
         """The partials of the last rows, as many as the largest window has, taken back from the prefixes."""
         longest = int(self._sizes.max())
-        places = (int(self._at[0]) + np.arange(-longest - 1, 0)) % (len(self._ring[0]) - PIECE)
+        places = (int(self._at[0]) + np.arange(-longest - 1, 0)) % self.partials
         prefixes = [ring[places] for ring in self._ring]
         invert = self._invert
         return invert(*(prefix[1:] for prefix in prefixes), *(prefix[:-1] for prefix in prefixes))
@@ -128,13 +137,10 @@ class Overlaid(_Kernel):
         reach = self._sizes - 1
         back = -(-reach // chunk)
         ring, count = max(1, int(back.max())), len(reach)
-        shapes = [(chunk,), (chunk,), (ring * chunk,), (ring,), (count, ring + 1), (count,), (count,), (count,)]
-        self._state: list[Array] = [array for shape in shapes for array in self._blank(*shape)]
-        self._state += [*self._unit, np.zeros(2, np.int64), reach, 2 - back, np.zeros(count, np.int64)]
+        arrays = self._blank(chunk, chunk, ring * chunk, ring, (count, ring + 1), count, count, count)
+        places = (np.zeros(2, np.int64), reach, 2 - back, np.zeros(count, np.int64), self._where)
+        self.state = (*arrays, *self._unit, *places)
         self.partials = chunk * (2 + ring) + ring + int(back.sum()) + 3 * count
-
-    def push(self, fields: Fields, out: Fields) -> None:
-        self._push(*_read_only(fields), *self._state, self._where, *out)
 
 
 class Doubling(_Kernel):
@@ -149,12 +155,9 @@ class Doubling(_Kernel):
     ) -> None:
         super().__init__(kind, doubling_source(kind), sizes, dtypes, where)
         history = int(self._sizes.max()) - 1
-        self._history, *self._pieces = (self._blank(n) for n in (history, *[history + PIECE] * 2))
+        pieces = self._blank(history, history + PIECE, history + PIECE)
+        self.state = (*pieces, self._sizes, self._where, PIECE)
         self.partials = history + 2 * (history + PIECE)
-
-    def push(self, fields: Fields, out: Fields) -> None:
-        pieces = [array for piece in self._pieces for array in piece]
-        self._push(*_read_only(fields), *self._history, *pieces, self._sizes, self._where, PIECE, *out)
 
 
 _METHODS: dict[str, Callable[..., RowKernel]] = {
@@ -168,7 +171,8 @@ class RowWindows:
     """The windows ``sizes`` (in rows, sliding by one) over a sequence of partials of one kind.
 
     A window that is not full yet has what there is. ``dtypes`` are the types of the fields, by default the kind's;
-    which kernels share the windows is the cost model's choice (:func:`workbench.plan.cost.over_rows`).
+    which kernels share the windows is the cost model's choice (:func:`workbench.plan.cost.over_rows`): ``parts``,
+    each with its one of ``kernels``.
     """
 
     def __init__(
@@ -184,7 +188,7 @@ class RowWindows:
             raise ValueError(f"a window has at least 1 row, got {list(self.sizes)}")
         self.dtypes = tuple(np.dtype(dtype) for dtype in dtypes or [field.dtype for field in self.kind.fields])
         self.parts = tuple(over_rows(self.kind, self.sizes, constants()) if parts is None else parts)
-        self._kernels = [self._kernel(part) for part in self.parts]
+        self.kernels = [self._kernel(part) for part in self.parts]
 
     def _kernel(self, part: Part) -> RowKernel:
         sizes = [self.sizes[q] for q in part.windows]
@@ -194,13 +198,13 @@ class RowWindows:
     @property
     def partials(self) -> int:
         """How many partial aggregates are kept."""
-        return sum(kernel.partials for kernel in self._kernels)
+        return sum(kernel.partials for kernel in self.kernels)
 
     def push(self, fields: Fields, out: Fields | None = None) -> Fields:
         """The windows that end at each of the next rows: fields ``[window, row]``, into ``out`` where it is given."""
         shape = (len(self.sizes), len(fields[0]))
         if out is None:
             out = tuple(np.empty(shape, dtype) for dtype in self.dtypes)
-        for kernel in self._kernels:
+        for kernel in self.kernels:
             kernel.push(fields, out)
         return out

@@ -24,7 +24,7 @@ from workbench.codegen.text import KernelText
 
 
 def differences_source(kind: PartialKind) -> str:
-    """``push(x.., ring.., at, sizes, where, tile, out..)`` for a group; see :mod:`workbench.codegen.row_windows` for state.
+    """``push(x.., ring.., at, sizes, where, tile, out..)`` for a group.
 
     ``ring`` has ``rows + tile`` places, ``rows`` a multiple of ``tile``; the last ``tile`` repeat the first, so that
     a piece that begins near the end needs no second part. ``at[0]`` is the place of the next row.
@@ -109,7 +109,24 @@ def overlaid_source(kind: PartialKind) -> str:
     _advance(t)
     return t.text(
         "push",
-        ["x#", "c#", "p#", "s#", "a#", "f#", "b#", "near#", "far#", "unit#", "at", "reach", "base", "top", "where", "o#"],
+        [
+            "x#",
+            "c#",
+            "p#",
+            "s#",
+            "a#",
+            "f#",
+            "b#",
+            "near#",
+            "far#",
+            "unit#",
+            "at",
+            "reach",
+            "base",
+            "top",
+            "where",
+            "o#",
+        ],
     )
 
 

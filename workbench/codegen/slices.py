@@ -49,9 +49,11 @@ def overlaid_source(kind: PartialKind) -> str:
     t("    most = 0", "    for w in range(first.size):", "        most = max(most, (last[w] - first[w]) // chunk)")
     t.each("    f# = np.empty((most + 2, keys), l#.dtype)")
     t.each("    b# = np.empty(keys, l#.dtype)")
+    t.each("    m# = np.empty(keys, l#.dtype)")
     t(
         "    for kind in range(bounds.size - 1):",
         "        base, top, done = 0, -1, 0  # f[j - base]: chunks [j, top), b: chunks [top, done)",
+        "        held = 0  # m: chunks [held, done)",
         "        for w in range(bounds[kind], bounds[kind + 1]):",
         "            low, high = first[w], last[w]",
         "            inner, outer = low // chunk + 1, (high - 1) // chunk  # whole chunks [inner, outer)",
@@ -73,10 +75,14 @@ def overlaid_source(kind: PartialKind) -> str:
     t.each("                        b#[k] = unit#[0]")
     t("                    for j in range(outer - 1, inner - 1, -1):", f"                        {_KEYS}")
     t.merge(" " * 28, "f#[j - base, k]", "p#[(j + 1) * chunk - 1, k]", "f#[j + 1 - base, k]")
+    t("                    held = 0")
     t("                for j in range(done, outer):", f"                    {_KEYS}")
     t.merge(" " * 24, "b#[k]", "b#[k]", "p#[(j + 1) * chunk - 1, k]")
-    t("                done = max(done, outer)", "                place = inner - base", f"                {_KEYS}")
-    t.merge(" " * 20, "o#[w, k]", "s#[low, k]", "f#[place, k]", "b#[k]", "p#[high - 1, k]")
+    t("                if inner != held or outer != done:", "                    held, done = inner, outer")
+    t(f"                    {_KEYS}")
+    t.merge(" " * 24, "m#[k]", "f#[inner - base, k]", "b#[k]")
+    t(f"                {_KEYS}")
+    t.merge(" " * 20, "o#[w, k]", "s#[low, k]", "m#[k]", "p#[high - 1, k]")
     return t.text("assemble", _PARAMETERS)
 
 

@@ -70,7 +70,10 @@ class KernelText:
     def text(self, name: str, parameters: Sequence[str]) -> str:
         names = [p.replace("#", str(j)) for p in parameters for j in (self.fields if "#" in p else [0])]
         head = ["import numpy as np", "from workbench.kernels import combine, scan"]
-        head += ["from workbench.kernels.jit import jit", self._bound("combine", self.kind.combine)]
+        head.append("from workbench.kernels.jit import jit")
+        head.append(
+            f"combine_ = scan.combine_{self.scan}" if self.scan else self._bound("combine", self.kind.combine)
+        )
         if self.kind.invert is not None:
             head.append(self._bound("invert", self.kind.invert))
         if self.scan:
