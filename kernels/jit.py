@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import os
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numba
@@ -29,6 +31,40 @@ def jit(function: F, *, keep: bool = True) -> F:
     except RuntimeError:  # numba: "no locator available", neither the source folder nor the user's is writable
         compiled = numba.njit(**options)(function)
     return compiled
+
+
+class Later:
+    """A function that is compiled on a thread of its own, from its first use on (*Grizzly* §6.1: start generic).
+
+    ``samples`` are arguments of all types it will be called with. ``WINQUERY_KERNELS`` chooses as for the kernels of
+    plans: ``generic`` never compiles, ``compiled`` waits.
+    """
+
+    def __init__(self, function: Callable[..., Any], samples: Sequence[tuple[Any, ...]]) -> None:
+        self._function = function
+        self._samples = samples
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._compiled: Callable[..., Any] | None = None
+
+    def ready(self) -> Callable[..., Any] | None:
+        """The compiled function, or None as long as other code must do its work."""
+        choice = os.environ.get("WINQUERY_KERNELS", "auto")
+        if choice == "generic":
+            return None
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._compile, name="kernel compiler", daemon=True)
+                self._thread.start()
+        if choice == "compiled":
+            self._thread.join()
+        return self._compiled
+
+    def _compile(self) -> None:
+        compiled = jit(self._function)
+        for sample in self._samples:
+            compiled(*sample)
+        self._compiled = compiled
 
 
 # numba compares the two signatures, so the stand-ins have no annotations.

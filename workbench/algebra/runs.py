@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from workbench.algebra.ordered import ranks
 from workbench.algebra.partials import OBJECT, Array, Codec, Field, Fields, PartialKind
+from workbench.kernels.jit import Later
+from workbench.kernels.runs import merge_sorted
 
 
 class Run:
@@ -62,13 +64,31 @@ def merge(a: Run, b: Run) -> Run:
     return Run(values[first], np.add.reduceat(counts, first))
 
 
-#: :func:`merge` for arrays of runs, element by element.
 _merge_cells: Callable[[Array, Array], Array] = np.frompyfunc(merge, 2, 1)
 
 
-def combine(a: Array, b: Array) -> Fields:
-    """Merge cell by cell."""
+def combine_texts(a: Array, b: Array) -> Fields:
+    """:func:`merge` cell by cell."""
     return (_merge_cells(a, b),)
+
+
+_EMPTY = [(np.zeros(0, dtype), np.zeros(0, np.int64)) * 2 for dtype in ("int64", "float64")]
+_compiled = Later(merge_sorted, _EMPTY)
+
+
+def combine_numbers(a: Array, b: Array) -> Fields:
+    """:func:`merge` cell by cell: compiled, several times as fast, once that is ready."""
+    merge_sorted = _compiled.ready()
+    if merge_sorted is None:
+        return (_merge_cells(a, b),)
+
+    def merge_pair(a: Run, b: Run) -> Run:
+        if not len(a.counts):
+            return b
+        return Run(*merge_sorted(a.values, a.counts, b.values, b.counts)) if len(b.counts) else a
+
+    merge_pairs: Callable[[Array, Array], Array] = np.frompyfunc(merge_pair, 2, 1)
+    return (merge_pairs(a, b),)
 
 
 def fold(group: Array, values: Array) -> tuple[Array, Fields]:
@@ -133,6 +153,7 @@ def _kind(name: str, dtype: str) -> PartialKind:
     def lift(values: Array) -> Fields:
         return fold(np.arange(len(values)), values)[1]
 
+    combine = combine_texts if dtype == OBJECT else combine_numbers
     return PartialKind(
         f"runs_{name}", (Field("run", OBJECT, empty, _codec(dtype)),), (dtype,), lift, combine, fold=fold
     )
