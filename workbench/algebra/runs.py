@@ -7,6 +7,7 @@ runs of slices are merged when a window ends. A run is one immutable object in a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -78,17 +79,19 @@ _compiled = Later(merge_sorted, _EMPTY)
 
 def combine_numbers(a: Array, b: Array) -> Fields:
     """:func:`merge` cell by cell: compiled, several times as fast, once that is ready."""
-    merge_sorted = _compiled.ready()
-    if merge_sorted is None:
-        return (_merge_cells(a, b),)
+    compiled = _compiled.ready()
+    return (_merge_cells(a, b) if compiled is None else _merge_with(compiled)(a, b),)
 
-    def merge_pair(a: Run, b: Run) -> Run:
+
+@cache
+def _merge_with(merge_sorted: Callable[..., tuple[Array, Array]]) -> Callable[[Array, Array], Array]:
+    def merge(a: Run, b: Run) -> Run:
         if not len(a.counts):
             return b
         return Run(*merge_sorted(a.values, a.counts, b.values, b.counts)) if len(b.counts) else a
 
-    merge_pairs: Callable[[Array, Array], Array] = np.frompyfunc(merge_pair, 2, 1)
-    return (merge_pairs(a, b),)
+    cells: Callable[[Array, Array], Array] = np.frompyfunc(merge, 2, 1)
+    return cells
 
 
 def fold(group: Array, values: Array) -> tuple[Array, Fields]:
