@@ -6,6 +6,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 import numba
@@ -44,27 +45,29 @@ class Later:
         self._function = function
         self._samples = samples
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._compiled: Callable[..., Any] | None = None
+        self._future: Future[Callable[..., Any]] | None = None
 
     def ready(self) -> Callable[..., Any] | None:
-        """The compiled function, or None as long as other code must do its work."""
+        """The compiled function, or None as long as other code must do its work. Raises what the compiler raised."""
         choice = os.environ.get("WINQUERY_KERNELS", "auto")
         if choice == "generic":
             return None
         with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._compile, name="kernel compiler", daemon=True)
-                self._thread.start()
-        if choice == "compiled":
-            self._thread.join()
-        return self._compiled
+            if self._future is None:
+                self._future = Future()
+                threading.Thread(
+                    target=self._compile, args=(self._future,), name="merge compiler", daemon=True
+                ).start()
+        return self._future.result() if choice == "compiled" or self._future.done() else None
 
-    def _compile(self) -> None:
-        compiled = jit(self._function)
-        for sample in self._samples:
-            compiled(*sample)
-        self._compiled = compiled
+    def _compile(self, future: Future[Callable[..., Any]]) -> None:
+        try:
+            compiled = jit(self._function)
+            for sample in self._samples:
+                compiled(*sample)
+            future.set_result(compiled)
+        except BaseException as error:
+            future.set_exception(error)
 
 
 # numba compares the two signatures, so the stand-ins have no annotations.
