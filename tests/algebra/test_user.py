@@ -170,7 +170,8 @@ def test_two_queries_share_one_partial() -> None:
     assert len(fold.partials) == 3
 
 
-def test_a_new_definition_replaces_the_old_one_for_queries_to_come() -> None:
+def test_a_new_definition_replaces_the_old_one_for_queries_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINQUERY_KERNELS", "generic")
     workbench.aggregate(RMS)
     old = compile_workload(Workload(STREAM, bound("rms(x) AS r")))
     workbench.aggregate("rms", type("Doubled", (RMS,), {"lower": lambda state: 2 * RMS.lower(state)}))

@@ -63,7 +63,7 @@ def test_keys_are_checked_against_numpy() -> None:
     kernels_keys.check(partials, windows)
     inputs, outputs = 119 * 3 * 4 * 8, 10 * 60 * 3 * 4 * 8
     assert kernels_keys.moved(partials, windows) == inputs + outputs
-    windows[4][2][0][7, 1] -= 1
+    windows[2][0][4 * 60 + 7, 1] -= 1
     with pytest.raises(peers.Mismatch, match="min_float, window of 8"):
         kernels_keys.check(partials, windows)
 

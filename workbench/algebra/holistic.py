@@ -69,32 +69,48 @@ def _run_parts(operands: Operands) -> tuple[Part, ...]:
     return (Part(f"runs_{flavour(operands.types[0])}"),)
 
 
-def quantiles(run: Run, q: Array, method: str) -> Array:
-    """The quantiles of a run that is not empty: by rank ``q * (n - 1)`` of its sorted rows."""
-    if run.values[-1] != run.values[-1]:
-        return np.full(len(q), np.nan)
-    ends = np.cumsum(run.counts)
-    rank = q * (ends[-1] - 1)
+#: Values looked at in one go: enough to make the calls cheap, few enough to be no burden on memory.
+_AT_ONCE = 1 << 22
+
+
+def quantiles(runs: Sequence[Run], q: Array, method: str) -> Array:
+    """Quantiles of runs that are not empty, ``[run, q]``: by rank ``q * (n - 1)`` of each one's sorted rows."""
+    values = np.concatenate([run.values for run in runs])
+    ends = np.cumsum(np.concatenate([run.counts for run in runs]))
+    last = np.cumsum([len(run.counts) for run in runs]) - 1  # where each run ends
+    before = np.concatenate(([0], ends[last[:-1]]))[:, None]  # rows of all earlier runs
+    rank = q * (ends[last][:, None] - before - 1)
     if method == "nearest":
         rank = np.rint(rank)
     below = np.floor(rank)
     low, high = (
-        run.values[np.searchsorted(ends, side, side="right")].astype(np.float64) for side in (below, np.ceil(rank))
+        values[np.searchsorted(ends, before + side.astype(np.int64), side="right")].astype(np.float64)
+        for side in (below, np.ceil(rank))
     )
     with np.errstate(invalid="ignore"):
-        return METHODS[method](low, high, rank - below)
+        found = METHODS[method](low, high, rank - below)
+    found[values[last] != values[last]] = np.nan
+    return found
 
 
-def listed(rows: Sequence[Array | None], kind: pa.DataType) -> pa.Array:
-    """Arrays of quantiles as a column: of lists, or of the only one of each; None is NULL."""
-    if pa.types.is_list(kind):
-        return pa.array([None if row is None else row.tolist() for row in rows], kind)
-    return pa.array([None if row is None else float(row[0]) for row in rows], kind)
+def listed(found: Array, empty: Array, kind: pa.DataType) -> pa.Array:
+    """Quantiles ``[row, q]`` as a column: of lists, or of the only one of each row; NULL where ``empty``."""
+    if not pa.types.is_list(kind):
+        return pa.array(found[:, 0], mask=empty)
+    offsets = np.arange(len(found) + 1, dtype=np.int32) * found.shape[1]
+    return pa.ListArray.from_arrays(offsets, pa.array(found.ravel()), type=kind, mask=pa.array(empty))
 
 
 def _quantiles(cells: Array, q: tuple[float, ...], method: str, kind: pa.DataType) -> pa.Array:
     wanted = np.array(q, np.float64)
-    return listed([quantiles(run, wanted, method) if len(run.counts) else None for run in cells], kind)
+    sizes = np.array([len(run.counts) for run in cells], np.int64)
+    found = np.zeros((len(cells), len(q)))
+    chosen = np.flatnonzero(sizes)
+    # Neighbours whose values fall into the same piece of _AT_ONCE go together.
+    pieces = np.flatnonzero(np.diff(np.cumsum(sizes[chosen]) // _AT_ONCE)) + 1
+    for part in np.split(chosen, pieces) if len(chosen) else ():
+        found[part] = quantiles(cells[part].tolist(), wanted, method)
+    return listed(found, sizes == 0, kind)
 
 
 def _lower_quantile(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:

@@ -7,12 +7,15 @@ runs of slices are merged when a window ends. A run is one immutable object in a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 
 from workbench.algebra.ordered import ranks
 from workbench.algebra.partials import OBJECT, Array, Codec, Field, Fields, PartialKind
+from workbench.kernels.jit import Later
+from workbench.kernels.runs import merge_sorted
 
 
 class Run:
@@ -62,13 +65,33 @@ def merge(a: Run, b: Run) -> Run:
     return Run(values[first], np.add.reduceat(counts, first))
 
 
-#: :func:`merge` for arrays of runs, element by element.
 _merge_cells: Callable[[Array, Array], Array] = np.frompyfunc(merge, 2, 1)
 
 
-def combine(a: Array, b: Array) -> Fields:
-    """Merge cell by cell."""
+def combine_texts(a: Array, b: Array) -> Fields:
+    """:func:`merge` cell by cell."""
     return (_merge_cells(a, b),)
+
+
+_EMPTY = [(np.zeros(0, dtype), np.zeros(0, np.int64)) * 2 for dtype in ("int64", "float64")]
+_compiled = Later(merge_sorted, _EMPTY)
+
+
+def combine_numbers(a: Array, b: Array) -> Fields:
+    """:func:`merge` cell by cell: compiled, several times as fast, once that is ready."""
+    compiled = _compiled.ready()
+    return (_merge_cells(a, b) if compiled is None else _merge_with(compiled)(a, b),)
+
+
+@cache
+def _merge_with(merge_sorted: Callable[..., tuple[Array, Array]]) -> Callable[[Array, Array], Array]:
+    def merge(a: Run, b: Run) -> Run:
+        if not len(a.counts):
+            return b
+        return Run(*merge_sorted(a.values, a.counts, b.values, b.counts)) if len(b.counts) else a
+
+    cells: Callable[[Array, Array], Array] = np.frompyfunc(merge, 2, 1)
+    return cells
 
 
 def fold(group: Array, values: Array) -> tuple[Array, Fields]:
@@ -133,6 +156,7 @@ def _kind(name: str, dtype: str) -> PartialKind:
     def lift(values: Array) -> Fields:
         return fold(np.arange(len(values)), values)[1]
 
+    combine = combine_texts if dtype == OBJECT else combine_numbers
     return PartialKind(
         f"runs_{name}", (Field("run", OBJECT, empty, _codec(dtype)),), (dtype,), lift, combine, fold=fold
     )

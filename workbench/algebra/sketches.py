@@ -109,17 +109,14 @@ def _kll_parts(operands: Operands) -> tuple[Part, ...]:
 
 def _lower_quantile(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
     """The smallest value that at least the fraction q of the rows do not exceed. KLL drops NaN: rows then miss."""
-    q = np.array(fractions(operands), np.float64)
-    found: list[Array | None] = []
-    for cell, count in zip(fields[0][0], fields[1][0].tolist(), strict=True):
+    q = list(fractions(operands))
+    counts = fields[1][0]
+    found = np.full((len(counts), len(q)), np.nan)
+    for place, (cell, count) in enumerate(zip(fields[0][0], counts.tolist(), strict=True)):
         sketch = kll_doubles_sketch.deserialize(cell) if cell else None
-        if not count or sketch is None:
-            found.append(None)
-        elif sketch.n != count:
-            found.append(np.full(len(q), np.nan))
-        else:
-            found.append(np.array(sketch.get_quantiles(q, True)))
-    return listed(found, kind)
+        if sketch is not None and count and sketch.n == count:
+            found[place] = sketch.get_quantiles(q, True)
+    return listed(found, counts == 0, kind)
 
 
 def _count_type(operands: Operands) -> pa.DataType:
