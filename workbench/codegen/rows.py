@@ -76,25 +76,7 @@ def overlaid_source(kind: PartialKind) -> str:
     t.each("            c#[offset:end] = x#[row:row + end - offset]")
     t.each("        z# = p#[offset - 1] if offset else unit#[0]")
     t.prefix("        ", "x#[row:row + end - offset]", "p#[offset:end]", "z")
-    t(
-        "        for q in range(reach.size):",
-        "            back = -(-reach[q] // chunk)",
-        "            cut = back * chunk - reach[q]  # the window of row i starts at place i + cut of that chunk",
-        "            low, high = offset, min(end, chunk - cut)",
-        "            if low < high:",
-        "                start = (now - back) % ring * chunk + low + cut",
-        "                m = high - low",
-    )
-    _segment(t, "near")
-    t(
-        "            low, high = max(offset, chunk - cut), end",
-        "            if low < high and back > 1:",
-        "                start = (now - back + 1) % ring * chunk + low + cut - chunk",
-        "                m = high - low",
-    )
-    _segment(t, "far")
-    t("            elif low < high:")
-    t.each("                o#[where[q], low + shift:high + shift] = p#[low:high]")
+    _results(t)
     t(
         "        row += end - offset",
         "        at[1] = end",
@@ -128,6 +110,29 @@ def overlaid_source(kind: PartialKind) -> str:
             "o#",
         ],
     )
+
+
+def _results(t: KernelText) -> None:
+    """The windows that end at the rows ``offset .. end`` of the current chunk."""
+    t(
+        "        for q in range(reach.size):",
+        "            back = -(-reach[q] // chunk)",
+        "            cut = back * chunk - reach[q]  # the window of row i starts at place i + cut of that chunk",
+        "            low, high = offset, min(end, chunk - cut)",
+        "            if low < high:",
+        "                start = (now - back) % ring * chunk + low + cut",
+        "                m = high - low",
+    )
+    _segment(t, "near")
+    t(
+        "            low, high = max(offset, chunk - cut), end",
+        "            if low < high and back > 1:",
+        "                start = (now - back + 1) % ring * chunk + low + cut - chunk",
+        "                m = high - low",
+    )
+    _segment(t, "far")
+    t("            elif low < high:")
+    t.each("                o#[where[q], low + shift:high + shift] = p#[low:high]")
 
 
 def _segment(t: KernelText, middle: str) -> None:
