@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from workbench.algebra import holistic
 from workbench.language import parse_queries
 from workbench.logical import Stream, Workload
 from workbench.plan import compile_workload
@@ -239,6 +240,16 @@ def test_q1_median_is_the_middle_quantile() -> None:
     rows = [{"v": float(value)} for value in (1, 2, 8, 5, 5, 0)]
     medians, halves = windows("median(v)", rows), windows("quantile(v, 0.5, 'linear')", rows)
     assert medians == halves == {-1: 1.0, 0: 1.5, 1: 5.0, 2: 6.5, 3: 5.0, 4: 2.5, 5: 0.0}
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 1_000])
+def test_quantiles_of_many_windows_are_taken_piece_by_piece(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(holistic, "_AT_ONCE", at_once)
+    rows = [{"v": value} for value in (4.0, None, None, NAN, 1.0, 4.0, 4.0, 2.0)]
+    found = windows("quantile(v, array(0.5, 1))", rows)
+    nans = [NAN, NAN]
+    expected = [[4.0, 4.0], [4.0, 4.0], None, nans, nans, [2.5, 4.0], [4.0, 4.0], [3.0, 4.0], [2.0, 2.0]]
+    assert close(found, dict(zip(range(-1, 8), expected, strict=True)))
 
 
 def test_q2_a_quantile_of_no_value_is_null() -> None:
