@@ -5,12 +5,13 @@ Sizes are uniform in 1 ... 131,072 (fixed seed). For each aggregate ``A`` and nu
 - ``A_N``: M results/s, ``A_N_share``: that as a share of the elements/s of ``np.add(a, b, out=c)`` on 8,192 int32,
   which stay in the first-level cache (``add_m_s``, M elements/s): about what a core can do at all;
 - ``A_N_long_share``: the same for windows of at least 1,024 rows, of the same random sequence (``min`` only: shorter
-  windows have kernels of their own, and then every part's results are copied);
+  windows have kernels of their own);
 - ``A_10_large`` and ``A_10_large_share``: the same with all results kept in one large array, so that memory counts.
 
 Batches are of 16,384, 4,096 and 2,048 rows, so that the buffer of a batch's results, of 640 to 800 KB in int32, is
-in or near the second-level cache (512 KB here); it is written anew for every batch. 262,144 rows a pass for 10
-windows, 65,536 for the others. Clock: processor time; medians of 15 interleaved rounds, after a comparison with
+in or near the second-level cache (512 KB here); it is written anew for every batch. A pass is 2 M rows for 10 windows
+and 0.5 M for the others, several milliseconds: what other cases have put into the caches in between is then a small
+part of it. Clock: processor time; medians of 15 interleaved rounds, after a comparison with
 recalculated windows.
 """
 
@@ -27,7 +28,7 @@ from benchmarks.workload import Bar, Figures, Workload
 
 LARGEST, LONG = 131_072, 1024
 #: Number of windows: rows of a batch, rows of a pass.
-NUMBERS = {10: (16_384, 1 << 18), 50: (4096, 1 << 16), 100: (2048, 1 << 16)}
+NUMBERS = {10: (16_384, 1 << 21), 50: (4096, 1 << 19), 100: (2048, 1 << 19)}
 ROUNDS, QUICK_ROUNDS = 15, 2
 ADDED, TIMES = 8192, 500
 
