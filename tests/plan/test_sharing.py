@@ -12,6 +12,7 @@ from workbench.language import parse_queries
 from workbench.logical import Call, Column, Literal, Stream, Workload
 from workbench.plan import compile_workload, explain
 from workbench.plan.cost import BUILT_IN
+from workbench.plan.gag import Algorithm
 from workbench.plan.rules import never_null
 from workbench.time import DAY
 
@@ -72,3 +73,15 @@ def test_the_order_of_statements_does_not_change_what_is_shared() -> None:
         frozenset(fold.partials) for fold in backward.folds
     }
     assert len(forward.assemblies) == len(backward.assemblies) == 1
+
+
+def test_a_forced_algorithm_is_used_where_it_can_be() -> None:
+    """A maximum has no inverse: it keeps the choice of the costs, which is shown first."""
+    sql = "SELECT max(dep_delay) AS worst, count(*) AS n FROM flights GROUP BY window(ts, '1 hour', '5 minutes')"
+    workload = Workload(FLIGHTS, parse_queries(sql, {"flights": FLIGHTS}, name="q"))
+    for forced in (Algorithm.TWO_STACKS, Algorithm.SLIDE_SIDE_INV):
+        plan = compile_workload(workload, costs=BUILT_IN, algorithm=forced)
+        chosen = {plan.folds[0].partials[method.partial].kind: method.algorithm for method in plan.methods}
+        assert chosen["count"] is forced
+        assert (chosen["max_int"] is forced) == (forced is Algorithm.TWO_STACKS)
+        assert f"{forced.value} " in explain(plan)
