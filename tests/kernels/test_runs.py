@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.algebra.runs import combine_numbers, fold, merge
-from workbench.kernels.jit import Later, jit
+from workbench.kernels.jit import jit
+from workbench.kernels.later import Later
 from workbench.kernels.runs import merge_sorted
 
 VALUES = st.lists(st.sampled_from([-math.inf, -2.5, 0.0, -0.0, 1.0, 7.0, math.inf, math.nan]), max_size=12)

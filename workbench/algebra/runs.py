@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from workbench.algebra.ordered import ranks
 from workbench.algebra.partials import OBJECT, Array, Codec, Field, Fields, PartialKind
-from workbench.kernels.jit import Later
+from workbench.kernels.later import Later
 from workbench.kernels.runs import merge_sorted
 
 

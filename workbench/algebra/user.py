@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as is_
@@ -26,7 +25,6 @@ from workbench.algebra.laws import Trial
 from workbench.algebra.partials import Array, Field, Fields, PartialKind
 from workbench.algebra.registry import AGGREGATES, PARTIALS, plain_name
 from workbench.errors import DataError, QueryError
-from workbench.kernels.jit import jit
 
 _DTYPES = ("float64", "int64")
 _RESULTS = {"double": pa.float64(), "bigint": pa.int64(), "boolean": pa.bool_(), "string": pa.string()}
@@ -197,7 +195,12 @@ def _functions(entry: Definition, *, compiled: bool) -> _Functions:
     state = state_of(entry)
 
     def own(function: Callable[..., Any]) -> Callable[..., Any]:
-        return jit(function, keep=False) if compiled else function
+        if not compiled:
+            return function
+        # Only here, as numba takes half a second to import: a session without aggregates of its own needs none.
+        from workbench.kernels.jit import jit
+
+        return jit(function, keep=False)
 
     def of_states(function: Callable[..., Any]) -> Callable[..., Any]:
         width, inner = len(entry.fields), own(function)
@@ -219,6 +222,8 @@ def state_of(entry: Definition) -> Any:
 
 def _obstacle(entry: Definition) -> str | None:
     """Why the functions cannot be compiled, in a few words, or None if they can."""
+    from numba.core.errors import NumbaError
+
     functions = _functions(entry, compiled=True)
     identity = [np.dtype(dtype).type(value) for _, dtype, value in entry.fields]
     calls: list[tuple[Any, list[Any]]] = [
@@ -229,7 +234,7 @@ def _obstacle(entry: Definition) -> str | None:
     for function, values in calls:
         try:
             function(*values)
-        except numba.core.errors.NumbaError as error:
+        except NumbaError as error:
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             telling = [line for line in lines if not line.startswith("Failed in")]
             return (telling or lines or [type(error).__name__])[0][:100].rstrip(".:")

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from workbench.cache import cache_folder
-from workbench.kernels import combine, jit, scan
+from workbench.kernels import combine
 
 
 def _folder() -> Path | None:
@@ -28,7 +28,8 @@ def _folder() -> Path | None:
 
 def digest(source: str) -> str:
     """The name of a kernel: changes with its text and with everything that its machine code depends on."""
-    called = [Path(str(module.__file__)).read_text() for module in (combine, jit, scan)]
+    folder = Path(combine.__file__).parent
+    called = [(folder / f"{name}.py").read_text() for name in ("combine", "jit", "scan")]
     parts = [source, *called, version("numba"), *os.uname()[3:], _processor()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
