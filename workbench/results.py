@@ -345,7 +345,7 @@ def encode_keys(keys: Sequence[pa.Array]) -> tuple[Array, list[tuple[Any, ...]]]
 def encode_columns(keys: Sequence[pa.Array]) -> tuple[Array, list[pa.Array]]:
     """Dense codes of key tuples and the columns of the distinct ones, in order of first appearance.
 
-    NULL is a key like any other; so is NaN, and both zeros are one key, as in Spark. Rows of one column are not sorted.
+    NULL is a key like any other; so is NaN, and both zeros are one key, as in Spark.
     """
     keys = [pc.add(key, pa.scalar(0.0, key.type)) if pa.types.is_floating(key.type) else key for key in keys]
     encoded = [key.dictionary_encode(null_encoding="encode") for key in keys]

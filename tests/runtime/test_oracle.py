@@ -2,53 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import pyarrow as pa
 import pytest
+from answers import answer_of, assert_same, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SECOND, streams, workloads
 
 from workbench.logical import Workload
 from workbench.plan import compile_workload
-from workbench.results import QueryResults, Status
+from workbench.results import Status
 from workbench.runtime import BucketOperator
 from workbench.runtime.engine import Engine
-from workbench.runtime.reference import Answer, reference
-
-
-def answer_of(results: QueryResults) -> Answer:
-    """What a store holds, in the oracle's form."""
-    found: Answer = {}
-    labels = [level.label for level in results.schema.levels]
-    keys = [name for name, _ in results.schema.keys]
-    values = [name for name, _ in results.schema.values]
-    for row in results.table().to_pylist():
-        assert row["status"] == "final"
-        start = round(row["window_start"].timestamp() * SECOND)
-        place = (labels.index(row["level"]), tuple(row[key] for key in keys), start)
-        found[place] = tuple(row[value] for value in values)
-    return found
-
-
-def same(left: Any, right: Any) -> bool:
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(same(left[name], right[name]) for name in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
-    if isinstance(left, float) and isinstance(right, float):
-        if math.isnan(left) or math.isnan(right):
-            return math.isnan(left) and math.isnan(right)
-        return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-9)
-    return bool(left == right)
-
-
-def assert_same(found: Answer, expected: Answer) -> None:
-    assert found.keys() == expected.keys()
-    for place, values in expected.items():
-        assert all(map(same, found[place], values)), f"{place}: {found[place]} instead of {values}"
+from workbench.runtime.reference import reference
 
 
 def check(workload: Workload, batches: list[pa.Table], engine: Engine) -> None:

@@ -131,7 +131,7 @@ class FoldKernel:
         return outputs
 
     def ready(self, rows: int, *, compiled: bool | None = None) -> Callable[..., None] | None:
-        """The compiled variant if it is to be used for so many rows: what :meth:`into` takes for each part of them."""
+        """The compiled variant if it is to be used for so many rows: what :meth:`into` takes."""
         return variant(self._job(), choice(compiled), rows * len(self._compiled) * _ROW_SECONDS)
 
     def into(

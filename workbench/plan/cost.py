@@ -132,9 +132,7 @@ def _overlaid(windows: Sequence[Span], chunk: int, combine: float) -> Candidate:
 def _algorithms(kind: PartialKind, windows: int) -> Iterable[Algorithm]:
     """What the graph of so many windows becomes under each strategy that the kind allows."""
     sizes = _ONE if windows == 1 else _SEVERAL
-    return (
-        algorithm_of(specialise(sizes, strategy)) for strategy in strategies(kind.group, kind.idempotent)
-    )
+    return (algorithm_of(specialise(sizes, strategy)) for strategy in strategies(kind.group, kind.idempotent))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Rows into the partials of their cells, ``[slice, key]``: the work of level 1 that does not depend on where it runs."""
+"""Rows into the partials of their cells, ``[slice, key]``: the work of level 1, wherever it runs."""
 
 from __future__ import annotations
 
@@ -100,9 +100,7 @@ class Folder:
         self.kernel.into(cells, group, inputs, self.kernel.ready(len(group)))
 
 
-def chosen(
-    inputs: Sequence[tuple[Array, Array | None]], rows: slice | Array
-) -> list[tuple[Array, Array | None]]:
+def chosen(inputs: Sequence[tuple[Array, Array | None]], rows: slice | Array) -> list[tuple[Array, Array | None]]:
     """Some rows of input columns; a column whose values nobody reads has none."""
     return [
         (values[rows] if len(values) else values, None if valid is None else valid[rows]) for values, valid in inputs

@@ -1,4 +1,4 @@
-"""The keys of rows as small integers: dense where that is cheap, so that a fold needs no hash table (*Grizzly* §6)."""
+"""The keys of rows as small integers: dense where that is cheap, so that no hash table is needed (*Grizzly* §6)."""
 
 from __future__ import annotations
 

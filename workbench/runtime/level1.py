@@ -78,9 +78,7 @@ class _Task:
             for index in range(len(kind.fields))
         ]
 
-    def fold(
-        self, batch: pa.RecordBatch, slices: Slices, buckets: int
-    ) -> list[tuple[int, list[pa.RecordBatch]]]:
+    def fold(self, batch: pa.RecordBatch, slices: Slices, buckets: int) -> list[tuple[int, list[pa.RecordBatch]]]:
         """For each bucket with rows, a table of its keys and a table of its (slice, key) partials."""
         rows = self._folder.read(batch, slices)
         if not len(rows):
