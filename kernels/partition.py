@@ -1,4 +1,4 @@
-"""Sharing out rows by key before they are folded, so that each share's partials fit into a cache (radix partition)."""
+"""Sharing out rows by key before they are folded, so that each share's partials fit into a cache (radix join)."""
 
 from __future__ import annotations
 

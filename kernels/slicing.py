@@ -38,7 +38,9 @@ class Slices:
         """Those of the rows ``[low, high)``."""
         first = int(np.searchsorted(self.bounds, low, "right")) - 1
         last = int(np.searchsorted(self.bounds, high))
-        return Slices(self.starts, self.places[first:last], np.clip(self.bounds[first : last + 1], low, high) - low)
+        # np.clip looks up the limits of the type, which takes longer than the clipping.
+        bounds = np.minimum(np.maximum(self.bounds[first : last + 1], low), high) - low
+        return Slices(self.starts, self.places[first:last], bounds)
 
     def only(self, mask: Array) -> Slices:
         """Those of the rows that a mask keeps. ``starts`` stay; some may have no row left."""
@@ -55,10 +57,10 @@ def ordered(times: Array) -> bool:
 
 
 def cut(times: Array, edges: Sequence[tuple[int, int]], unit: int = 1) -> Slices | None:
-    """The slices of rows in order of time, or None where that would not be cheaper than to look at every row.
+    """The slices of rows in order of time, or None where it would not be cheaper than to look at every row.
 
-    ``unit`` is the number of microseconds that times count in; edges are in microseconds. The edges from the first row
-    to the last are listed and looked up among the rows, so the cost is that of :func:`ordered` and of the edges.
+    ``unit`` is the number of microseconds that times count in; edges are in microseconds. The edges from the first
+    row to the last are listed and looked up among the rows: the cost is that of :func:`ordered` and of the edges.
     """
     if not len(times) or not ordered(times):
         return None

@@ -147,7 +147,7 @@ class FoldKernel:
         one type of them and one machine code.
         """
         for feed, fields in zip(self.feeds, outputs, strict=True):
-            if function is None or not feed.monoid.compiled:
+            if function is None or feed not in self._compiled:
                 _fold_generic(feed, group.expanded() if isinstance(group, Runs) else group, inputs, fields)
         if function is None:
             return
@@ -156,7 +156,7 @@ class FoldKernel:
         for index in self._inputs:
             values, valid = inputs[index]
             columns += [values if index in self._valued else _NONE, _known(valid, group.size)]
-        targets = [f for feed, out in zip(self.feeds, outputs, strict=True) if feed.monoid.compiled for f in out]
+        targets = [f for feed, out in zip(self.feeds, outputs, strict=True) if feed in self._compiled for f in out]
         function(*map(_sealed, where), *map(_sealed, columns), *targets)
 
     def compile(self) -> None:

@@ -43,7 +43,7 @@ def fold_source(feeds: Sequence[Feed]) -> str:
     validity of each input column (:func:`input_columns`), then the fields of each partial, ``[groups]`` arrays that
     hold the identity, or what earlier rows have left, on entry and the partials on return.
     """
-    body = []
+    body: list[str] = []
     for number, feed in enumerate(feeds):
         indent, names = _guard(body, feed, "        "), _names(number, feed.monoid)
         lifted = ", ".join(f"l{number}_{j}" for j in range(len(names)))
@@ -59,7 +59,9 @@ def runs_source(feeds: Sequence[Feed]) -> str:
 
     ``fold(group, bounds, x0, v0, ...)``: the rows ``bounds[r] .. bounds[r + 1]`` are of ``group[r]``.
     """
-    load, body, store = [], [], []
+    load: list[str] = []
+    body: list[str] = []
+    store: list[str] = []
     for number, feed in enumerate(feeds):
         names, fields = _names(number, feed.monoid), feed.monoid.fields
         state = ", ".join(f"s{name}" for name in names)

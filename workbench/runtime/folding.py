@@ -70,7 +70,8 @@ class Folder:
             mask = evaluate_filter(self.spec.where, batch)
             batch = batch.filter(mask)
             slices = slices.only(mask.to_numpy(zero_copy_only=False))
-        codes, keys = None, []
+        codes: Codes | None = None
+        keys: list[pa.Array] = []
         if self.spec.keys and len(batch):
             codes, keys = number_keys([evaluate(named.expression, batch) for named in self.spec.keys], len(batch))
         return Rows(slices, codes, keys, [_column(*entry, batch) for entry in self._inputs])
@@ -89,9 +90,10 @@ class Folder:
         for low in range(0, len(rows), size):
             high = min(low + size, len(rows))
             some = rows.slices.rows(low, high)
-            group: Runs | Array = Runs(numbers[some.places] * width, some.bounds)
+            runs = Runs(numbers[some.places] * width, some.bounds)
+            group: Runs | Array = runs
             if rows.codes is not None:
-                group = group.expanded()
+                group = runs.expanded()
                 group += rows.codes.rows(slice(low, high))
             self.kernel.into(cells, group, chosen(rows.inputs, slice(low, high)), function)
 

@@ -16,12 +16,12 @@ cells that have rows are sorted instead of stored in a matrix.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from workbench.codegen import Scans
 from workbench.kernels.partition import partition
 from workbench.plan import Assembly, SharedPlan
 from workbench.results import Status
-from workbench.runtime.assembling import Assembler, Emitted, emit, emit_cells
+from workbench.runtime.assembling import Assembler, Emitted, Windows, emit, emit_cells
 from workbench.runtime.folding import Folder, Rows, chosen, plan_columns, slices_of_batch
 from workbench.runtime.keys import unite_keys
 from workbench.runtime.windows import last_closed, touched
@@ -44,7 +44,7 @@ Fields = tuple[Array, ...]
 
 @dataclass(frozen=True)
 class Limits:
-    """Numbers of cells ``[slice, key]``: the most that are kept at once, and those of a block of keys or part of windows.
+    """Numbers of cells ``[slice, key]``: the most kept at once, and those of a block of keys or part of windows.
 
     A block whose cells are more than ``sparse`` times its rows is sorted, if its windows are slices.
     """
@@ -61,10 +61,7 @@ class _Matrices:
     starts: Array
     fields: Sequence[Fields]
     keys: int
-    scans: list[Scans] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scans", [Scans() for _ in self.fields])
+    scans: Sequence[Scans] = ()
 
     @property
     def end(self) -> int:
@@ -79,7 +76,44 @@ class _Matrices:
     def between(self, low: int, high: int) -> _Matrices:
         """The slices that start in ``[low, high)``."""
         first, last = np.searchsorted(self.starts, [low, high])
-        return _Matrices(self.starts[first:last], [tuple(f[first:last] for f in fs) for fs in self.fields], self.keys)
+        fields = [tuple(array[first:last] for array in fields) for fields in self.fields]
+        return _Matrices(self.starts[first:last], fields, self.keys)
+
+
+class _Worker:
+    """What one thread at a time may use: the kernels of all windows and the memory that they work in."""
+
+    def __init__(self, plan: SharedPlan) -> None:
+        self._assembler = Assembler(plan)
+        self._scans = [[Scans() for _ in fold.partials] for fold in plan.folds]
+        self._cells: dict[Folder, list[Fields]] = {}
+
+    def assemble(self, fold: int, windows: Sequence[tuple[Assembly, Array]], matrices: _Matrices) -> Windows:
+        """Windows from the matrices of a fold; the next call writes over them."""
+        for scans in self._scans[fold]:
+            # Scans of other slices are overwritten, which is cheaper than fresh memory.
+            scans.touch(0)
+            if scans.arrays is not None and not _fit(scans.arrays, matrices):
+                scans.reset()
+        return self._assembler.assemble(fold, windows, replace(matrices, scans=self._scans[fold]))
+
+    def blank(self, folder: Folder, cells: int) -> list[Fields]:
+        """Cells without rows for a fold, in memory that was there before; the next call writes over them."""
+        kept = self._cells.get(folder)
+        if kept is None or len(kept[0][0]) < cells:
+            kept = self._cells[folder] = folder.blank(cells)
+        fields = [tuple(array[:cells] for array in arrays) for arrays in kept]
+        for kind, arrays in zip(folder.kinds, fields, strict=True):
+            for array, identity in zip(arrays, kind.identity, strict=True):
+                array[:] = identity
+        return fields
+
+
+def _fit(scans: tuple[Fields, Fields], matrices: _Matrices) -> bool:
+    """Whether scans that were made for other matrices have room for these; those that no kernel uses have no rows."""
+    width = matrices.fields[0][0].shape[1]
+    arrays = [array for side in scans for array in side]
+    return all(array.shape[1] == width and (not len(array) or len(array) > matrices.end) for array in arrays)
 
 
 @dataclass(frozen=True)
@@ -110,7 +144,9 @@ class TableRunner:
         self.threads = threads or os.cpu_count() or 1
         self.limits = limits or Limits()
         self._folders = [Folder(fold) for fold in plan.folds]
-        self._own = threading.local()
+        self._idle: SimpleQueue[_Worker] = SimpleQueue()
+        for _ in range(self.threads):
+            self._idle.put(_Worker(plan))
 
     def compile(self) -> None:
         """Wait until all kernels are compiled. Without it the first calls may run on array code."""
@@ -189,10 +225,15 @@ class TableRunner:
             piece = [(assembly, own) for (assembly, _), own in zip(task.windows, numbers, strict=True) if len(own)]
             if piece:
                 calls.append(partial(self._emit, task, piece, matrices, task.keys))
-        return _joined(pool, calls)
+        return self._joined(pool, calls)
 
     def _emit(
-        self, task: _Task, windows: list[tuple[Assembly, Array]], matrices: _Matrices, keys: list[pa.Array]
+        self,
+        task: _Task,
+        windows: list[tuple[Assembly, Array]],
+        matrices: _Matrices,
+        keys: list[pa.Array],
+        worker: _Worker,
     ) -> Emitted:
         """The results of some windows over the slices that they need."""
         low = min(assembly.window.offset + int(numbers[0]) * assembly.window.slide for assembly, numbers in windows)
@@ -205,19 +246,12 @@ class TableRunner:
             cells = matrices.between(low, high)
             found = {(0, index): cells.partials(index) for index in assembly.partials}
         else:
-            found = self._assembler().assemble(task.number, windows, matrices.between(low, high))
+            found = worker.assemble(task.number, windows, matrices.between(low, high))
         results: Emitted = []
         for place, (assembly, numbers) in enumerate(windows):
             own = {index: found[place, index] for index in assembly.partials}
             results += emit(self.plan, assembly, numbers, own, keys, _final(len(numbers)))
         return results
-
-    def _assembler(self) -> Assembler:
-        """This thread's kernels."""
-        if not hasattr(self._own, "assembler"):
-            self._own.assembler = Assembler(self.plan)
-        assembler: Assembler = self._own.assembler
-        return assembler
 
     def _in_blocks(self, pool: ThreadPoolExecutor, task: _Task) -> Emitted:
         """Blocks of keys in parallel, each through all levels; its columns are a power of two."""
@@ -236,24 +270,38 @@ class TableRunner:
 
         shares = list(pool.map(share_out, task.parts, task.places))
         work = self._sparse_block if sparse else self._dense_block
-        return _joined(pool, [partial(work, task, shift, block, shares) for block in range(blocks)])
+        return self._joined(pool, [partial(work, task, shift, block, shares) for block in range(blocks)])
 
-    def _dense_block(self, task: _Task, shift: int, block: int, shares: list[tuple[Array, Array, Array]]) -> Emitted:
+    def _dense_block(
+        self,
+        task: _Task,
+        shift: int,
+        block: int,
+        shares: list[tuple[Array, Array, Array]],
+        worker: _Worker,
+    ) -> Emitted:
         folder, width = self._folders[task.number], 1 << shift
-        cells = folder.blank(len(task.starts) * width)
+        cells = worker.blank(folder, len(task.starts) * width)
         for part, (bounds, order, group) in zip(task.parts, shares, strict=True):
             mine = slice(bounds[block], bounds[block + 1])
             folder.fold_cells(group[mine], chosen(part.inputs, order[mine]), cells)
         shaped = [tuple(array.reshape(-1, width) for array in fields) for fields in cells]
         keys = [column.slice(block << shift, width) for column in task.keys]
-        return self._emit(task, task.windows, _Matrices(task.starts, shaped, width), keys)
+        return self._emit(task, task.windows, _Matrices(task.starts, shaped, width), keys, worker)
 
-    def _sparse_block(self, task: _Task, shift: int, block: int, shares: list[tuple[Array, Array, Array]]) -> Emitted:
+    def _sparse_block(
+        self,
+        task: _Task,
+        shift: int,
+        block: int,
+        shares: list[tuple[Array, Array, Array]],
+        worker: _Worker,
+    ) -> Emitted:
         folder = self._folders[task.number]
         slices = [slice(bounds[block], bounds[block + 1]) for bounds, _, _ in shares]
         groups = np.concatenate([group[mine] for mine, (_, _, group) in zip(slices, shares, strict=True)])
         found, group = np.unique(groups, return_inverse=True)
-        cells, done = folder.blank(len(found)), 0
+        cells, done = worker.blank(folder, len(found)), 0
         for part, mine, (_, order, _) in zip(task.parts, slices, shares, strict=True):
             rows = order[mine]
             folder.fold_cells(group[done : done + len(rows)], chosen(part.inputs, rows), cells)
@@ -262,8 +310,20 @@ class TableRunner:
         keys = [column.take(pa.array(code + (block << shift))) for column in task.keys]
         ((assembly, _),) = task.windows
         numbers = (task.starts[place] - assembly.window.offset) // assembly.window.slide
-        own = {index: cells[index] for index in assembly.partials}
+        own = {index: tuple(array.copy() for array in cells[index]) for index in assembly.partials}
         return emit_cells(self.plan, assembly, numbers, own, keys, _final(len(found)))
+
+    def _joined(self, pool: ThreadPoolExecutor, works: Sequence[Callable[[_Worker], Emitted]]) -> Emitted:
+        """The results of all works, in order, each with a worker of its own while it runs."""
+
+        def run(work: Callable[[_Worker], Emitted]) -> Emitted:
+            worker = self._idle.get()
+            try:
+                return work(worker)
+            finally:
+                self._idle.put(worker)
+
+        return [result for results in pool.map(run, works) for result in results]
 
 
 def _all_windows(assembly: Assembly, starts: Array) -> Array:
@@ -296,7 +356,3 @@ def _are_slices(plan: SharedPlan, windows: Sequence[tuple[Assembly, Array]]) -> 
 
 def _final(windows: int) -> Array:
     return np.full(windows, Status.FINAL, np.int8)
-
-
-def _joined(pool: ThreadPoolExecutor, calls: Sequence[Callable[[], Emitted]]) -> Emitted:
-    return [result for results in pool.map(lambda call: call(), calls) for result in results]
