@@ -21,7 +21,7 @@ from workbench.runtime.table import Limits, TableRunner
 #: All cells at once, in one and in many parts, blocks of keys, and blocks whose cells are sorted where possible.
 PATHS = {
     "whole": Limits(),
-    "parts": Limits(block=8),
+    "parts": Limits(block=2),
     "blocks": Limits(dense=0, block=64, sparse=1 << 40),
     "sorted": Limits(dense=0, block=64, sparse=0),
 }

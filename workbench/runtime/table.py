@@ -44,13 +44,14 @@ Fields = tuple[Array, ...]
 
 @dataclass(frozen=True)
 class Limits:
-    """Numbers of cells ``[slice, key]``: the most kept at once, and those of a block of keys or part of windows.
+    """How many cells ``[slice, key]`` are kept at once and how many make a block of keys.
 
-    A block whose cells are more than ``sparse`` times its rows is sorted, if its windows are slices.
+    Four blocks make a part of the windows. A block whose cells are more than ``sparse`` times its rows is sorted, if
+    its windows are slices.
     """
 
     dense: int = 1 << 24
-    block: int = 1 << 19
+    block: int = 1 << 17
     sparse: int = 16
 
 
@@ -217,8 +218,8 @@ class TableRunner:
         """Parts of the windows in parallel, large against the slices that two of them share."""
         span = max(assembly.window.size for assembly, _ in task.windows)
         whole = max(span, int(task.starts[-1]) - int(task.starts[0]))
-        parts = min(task.cells // self.limits.block, whole // (2 * span))
-        parts = max(parts, self.threads if task.cells * 8 > self.limits.block else 1)
+        parts = min(task.cells // (4 * self.limits.block), whole // (2 * span))
+        parts = max(parts, self.threads if task.cells > self.limits.block else 1)
         calls = []
         shares = [np.array_split(numbers, parts) for _, numbers in task.windows]
         for numbers in zip(*shares, strict=True):
