@@ -285,10 +285,7 @@ class QueryResults:
 
     def _columns(self, grid: _Grid, batch: ResultBatch) -> Array:
         """The matrix column of every row's key; new keys get the next free one."""
-        if not batch.keys:
-            codes, distinct = np.zeros(len(batch.starts), np.int64), [()]
-        else:
-            codes, distinct = encode_keys(batch.keys)
+        codes, distinct = encode_keys(batch.keys) if batch.keys else (np.zeros(len(batch.starts), np.int64), [()])
         places = np.empty(len(distinct), np.int64)
         for position, key in enumerate(distinct):
             place = grid.index.get(key)
@@ -351,8 +348,7 @@ def encode_columns(keys: Sequence[pa.Array]) -> tuple[Array, list[pa.Array]]:
     encoded = [key.dictionary_encode(null_encoding="encode") for key in keys]
     codes, distinct = encoded[0].indices.to_numpy(zero_copy_only=False), [encoded[0].dictionary]
     for array in encoded[1:]:
-        codes = codes * np.int64(len(array.dictionary)) + array.indices.to_numpy(zero_copy_only=False)
-        codes, first = _dense(codes)
+        codes, first = _dense(codes * np.int64(len(array.dictionary)) + array.indices.to_numpy(zero_copy_only=False))
         distinct = [key.take(pa.array(first)) for key in keys]
     return codes, distinct
 
