@@ -24,7 +24,8 @@ PROGRAM = textwrap.dedent(
     assert query.wait(300), query.status()
     for kind in ("int", "float"):
         kinds = [f"sum_{kind}", f"max_{kind}"]
-        FoldKernel([Feed("count"), *(Feed(name, (0,)) for name in kinds)]).compile()
+        for runs in (False, True):  # with keys and without
+            FoldKernel([Feed("count"), *(Feed(name, (0,)) for name in kinds)], runs=runs).compile()
         for name in ["count", *kinds, f"min_{kind}"]:
             group = PARTIALS[name].group
             for algorithm in [Algorithm.SLIDE_SIDE_INV] if group else [Algorithm.SLIDE_SIDE, Algorithm.TWO_STACKS]:

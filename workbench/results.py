@@ -285,10 +285,7 @@ class QueryResults:
 
     def _columns(self, grid: _Grid, batch: ResultBatch) -> Array:
         """The matrix column of every row's key; new keys get the next free one."""
-        if not batch.keys:
-            codes, distinct = np.zeros(len(batch.starts), np.int64), [()]
-        else:
-            codes, distinct = encode_keys(batch.keys)
+        codes, distinct = encode_keys(batch.keys) if batch.keys else (np.zeros(len(batch.starts), np.int64), [()])
         places = np.empty(len(distinct), np.int64)
         for position, key in enumerate(distinct):
             place = grid.index.get(key)
@@ -337,23 +334,38 @@ _NAN = float("nan")
 
 
 def encode_keys(keys: Sequence[pa.Array]) -> tuple[Array, list[tuple[Any, ...]]]:
-    """Dense codes of key tuples and the distinct tuples in order of first appearance.
+    """As :func:`encode_columns`, the distinct keys as tuples."""
+    codes, distinct = encode_columns(keys)
+    return codes, list(zip(*map(key_values, distinct), strict=True))
+
+
+def encode_columns(keys: Sequence[pa.Array]) -> tuple[Array, list[pa.Array]]:
+    """Dense codes of key tuples and the columns of the distinct ones, in order of first appearance.
 
     NULL is a key like any other; so is NaN, and both zeros are one key, as in Spark.
     """
-    codes = np.zeros(len(keys[0]), np.int64)
-    for array in keys:
-        if pa.types.is_floating(array.type):
-            array = pc.add(array, pa.scalar(0.0, array.type))  # -0.0 + 0.0 is 0.0
-        encoded = array.dictionary_encode(null_encoding="encode")
-        codes = codes * max(1, len(encoded.dictionary)) + encoded.indices.to_numpy(zero_copy_only=False)
+    keys = [pc.add(key, pa.scalar(0.0, key.type)) if pa.types.is_floating(key.type) else key for key in keys]
+    encoded = [key.dictionary_encode(null_encoding="encode") for key in keys]
+    codes, distinct = encoded[0].indices.to_numpy(zero_copy_only=False), [encoded[0].dictionary]
+    for array in encoded[1:]:
+        codes, first = _dense(codes * np.int64(len(array.dictionary)) + array.indices.to_numpy(zero_copy_only=False))
+        distinct = [key.take(pa.array(first)) for key in keys]
+    return codes, distinct
+
+
+def _dense(codes: Array) -> tuple[Array, Array]:
+    """Codes in order of first appearance, and where that is. Only a wide range of codes is sorted."""
+    span = int(codes.max()) + 1 if len(codes) else 0
+    if span > max(2 * len(codes), 1 << 16):
         _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
+    else:
+        first = np.full(span, -1)
+        first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    order = np.flatnonzero(first >= 0)
+    order = order[np.argsort(first[order])]
+    rank = np.empty(len(first), np.int64)
     rank[order] = np.arange(len(order))
-    picked = pa.array(first[order])
-    columns = [key_values(array.take(picked)) for array in keys]
-    return rank[codes], list(zip(*columns, strict=True))
+    return rank[codes], first[order]
 
 
 def key_values(array: pa.Array) -> list[Any]:

@@ -5,6 +5,7 @@ from benchmarks.workloads import (
     first_picture,
     flights_full,
     kernels_first_result,
+    kernels_fold,
     kernels_growth,
     kernels_keys,
     kernels_multi,
@@ -21,6 +22,7 @@ _MODULES = (
     kernels_growth,
     kernels_keys,
     kernels_first_result,
+    kernels_fold,
     slideside_fig3,
     lightsaber_fig15,
 )

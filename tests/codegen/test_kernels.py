@@ -8,11 +8,12 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from cells import readable
 
 from workbench.algebra import PARTIALS
-from workbench.codegen import FoldKernel
+from workbench.codegen import FoldKernel, Runs
 from workbench.codegen.source import Feed, fold_source
 
 RNG = np.random.default_rng(7)
@@ -102,3 +103,41 @@ def test_without_a_writable_cache_the_kernel_is_compiled_in_memory(tmp_path: Pat
     nowhere = tmp_path / "file"
     nowhere.write_text("not a folder")
     assert run_program(nowhere) == "[2, 1] False"
+
+
+def test_rows_in_runs_fold_as_rows_by_themselves() -> None:
+    """The kernel for runs, both variants, also in parts and with an empty run."""
+    group = np.array([3, 0, 5, 3, 7])
+    bounds = np.array([0, 1_000, 1_000, 3_500, 4_000, ROWS])
+    runs, columns = Runs(group, bounds), inputs()
+    expected = FoldKernel(FEEDS)(runs.expanded(), GROUPS, columns, compiled=False)
+    kernel = FoldKernel(FEEDS, runs=True)
+    whole = kernel(runs, GROUPS, columns, compiled=True)
+    parts = [feed.monoid.blank(GROUPS) for feed in FEEDS]
+    for a, b in ((0, 2), (2, 5)):
+        low, high = bounds[a], bounds[b]
+        some = [(values[low:high], valid[low:high]) for values, valid in columns]
+        kernel.into(parts, Runs(group[a:b], bounds[a : b + 1] - low), some, kernel.ready(ROWS, compiled=a == 2))
+    for feed, *found in zip(FEEDS, expected, whole, parts, strict=True):
+        for one, other, third in zip(*found, strict=True):
+            if one.dtype == object:
+                # Sketches that are full depend on how rows were grouped, and on chance.
+                cells = [list(map(readable, field)) for field in (one, other, third)]
+                assert not feed.monoid.exact or cells[0] == cells[1] == cells[2], feed.kind
+            else:
+                np.testing.assert_allclose(other, one, rtol=1e-6, err_msg=feed.kind)
+                np.testing.assert_allclose(third, one, rtol=1e-6, err_msg=feed.kind)
+
+
+def test_arrays_of_any_origin_are_one_type_to_the_compiler() -> None:
+    kernel = FoldKernel([Feed("count"), Feed("sum_float", (0,))])
+    rows = np.arange(20, dtype=np.float64)
+    function = kernel.ready(20, compiled=True)
+    assert function is not None
+    for values in (rows, pa.array(rows).to_numpy(), np.repeat(rows, 2)[::2]):
+        for valid in (None, np.ones(20, np.bool_), np.ones(40, np.bool_)[::2]):
+            for group in (np.zeros(20, np.int64), pa.array(np.zeros(20, np.int64)).to_numpy()):
+                outputs = [feed.monoid.blank(1) for feed in kernel.feeds]
+                kernel.into(outputs, group, [(values, valid)], function)
+                assert [field[0] for fields in outputs for field in fields] == [20, 190.0]
+    assert len(function.signatures) == 1  # type: ignore[attr-defined]

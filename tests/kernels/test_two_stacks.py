@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from workbench.algebra import PARTIALS
 from workbench.kernels.segments import fold_segments
-from workbench.kernels.slicing import number_slices, slice_starts
+from workbench.kernels.slicing import cut, number_slices, ordered, slice_starts, slices_of
 from workbench.kernels.two_stacks import assemble
 
 
@@ -91,6 +91,40 @@ def test_a_slice_starts_at_the_latest_edge_of_any_progression() -> None:
 
 @given(st.lists(st.integers(-4, 4), max_size=30))
 def test_slices_are_numbered_in_order_of_start(starts: list[int]) -> None:
-    distinct, position = number_slices(np.array(starts, np.int64))
-    assert distinct.tolist() == sorted(set(starts))
-    assert distinct[position].tolist() == starts
+    slices = number_slices(np.array(starts, np.int64))
+    assert slices.starts.tolist() == sorted(set(starts))
+    assert slices.starts[slices.positions()].tolist() == starts
+
+
+@given(
+    st.lists(st.integers(-40, 40), min_size=1, max_size=40),
+    st.lists(st.tuples(st.integers(1, 9), st.integers(0, 8)), min_size=1, max_size=3),
+    st.sampled_from([1, 1_000]),
+    st.data(),
+)
+def test_rows_in_order_are_cut_without_looking_at_each(
+    times: list[int], edges: list[tuple[int, int]], unit: int, data: st.DataObject
+) -> None:
+    """``cut`` finds what :func:`slices_of` does, in any unit, whole, in part and after a filter."""
+    edges = [(period * 500, phase % period * 500) for period, phase in edges]
+    stamps = np.sort(np.array(times, np.int64)) * (1_000 // unit)
+    expected = slices_of(stamps * unit, edges)
+    found = cut(np.repeat(stamps, 1_000), edges, unit)
+    assert found is not None
+    assert len(found) == 1_000 * len(stamps)
+    assert found.starts.tolist() == expected.starts.tolist()
+    assert found.positions()[::1_000].tolist() == expected.positions().tolist()
+    low = data.draw(st.integers(0, len(found)))
+    high = data.draw(st.integers(low, len(found)))
+    assert found.rows(low, high).positions().tolist() == found.positions()[low:high].tolist()
+    mask = np.arange(len(found)) % 3 == 1
+    assert found.only(mask).positions().tolist() == found.positions()[mask].tolist()
+
+
+def test_times_out_of_order_are_not_cut_by_looking_up() -> None:
+    assert not ordered(np.array([1, 3, 2]))
+    assert not ordered(np.append(np.arange(1 << 16), 5))
+    assert ordered(np.zeros(0))
+    assert ordered(np.arange(1 << 17))
+    assert cut(np.array([1, 3, 2]), [(2, 0)]) is None
+    assert cut(np.array([1, 1_000]), [(2, 0)]) is None, "more edges than rows"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from answers import check
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import check
 from strategies import streams, workloads
 
 from workbench.codegen import assembly

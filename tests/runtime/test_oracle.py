@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from answers import check, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import check, same
 from strategies import SECOND, streams, workloads
 
 from workbench.logical import Workload

@@ -140,6 +140,8 @@ def _lower_avg(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, 
         low, high = total
         narrow = high == _signed(low) >> np.int64(63)
         value = np.where(narrow, _signed(low).astype(np.float64), high * 2.0**64 + low)
+    if count.all():  # the quotients as they are, no copy beside a mask
+        return pa.array(value / count)
     return pa.array(value / np.maximum(count, 1), mask=count == 0)
 
 

@@ -2,7 +2,7 @@
 
 from workbench.codegen.assembly import AssembleKernel, Scans
 from workbench.codegen.integer_sums import IntegerSums
-from workbench.codegen.kernels import FoldKernel
+from workbench.codegen.kernels import BLOCK, FoldKernel, Runs
 from workbench.codegen.row_windows import RowWindows
 
-__all__ = ["AssembleKernel", "FoldKernel", "IntegerSums", "RowWindows", "Scans"]
+__all__ = ["BLOCK", "AssembleKernel", "FoldKernel", "IntegerSums", "RowWindows", "Runs", "Scans"]

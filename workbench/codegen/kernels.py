@@ -19,11 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.codegen import modules
-from workbench.codegen.source import Feed, fold_source, injected, input_columns
+from workbench.codegen.source import Feed, fold_source, injected, input_columns, runs_source
 from workbench.kernels.segments import fold_segments
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
+#: Values and validity of a column; None: every row has a value.
+Input = tuple[Array, Array | None]
 
 #: Seconds of array code in one call above which it waits for the compiled variant instead: about five seconds for the
 #: first process of a machine, one for later ones, which find the machine code in numba's disk cache.
@@ -94,21 +96,30 @@ def choice(compiled: bool | None) -> str:
     return os.environ.get("WINQUERY_KERNELS", "auto")
 
 
+#: The validity of rows without a NULL, and how many of them fit into a block.
+BLOCK = 1 << 16
+_VALID = np.ones(BLOCK, np.bool_)
+
+
 class FoldKernel:
     """Level 1: rows into the partials of their groups.
 
-    All partials that can be compiled are folded in one pass, each other one by array code of its own.
+    All partials that can be compiled are folded in one pass, each other one by array code of its own. ``runs`` makes
+    the kernel for rows whose group changes seldom: it takes :class:`Runs` instead of a group for each row.
     """
 
-    def __init__(self, feeds: Sequence[Feed]) -> None:
+    def __init__(self, feeds: Sequence[Feed], *, runs: bool = False) -> None:
         self.feeds = tuple(feeds)
+        self.runs = runs
         self._compiled = [feed for feed in self.feeds if feed.monoid.compiled]
         self._inputs = input_columns(self._compiled)
-        self.source = fold_source(self._compiled)
+        # A column that only tells which rows have a value may be text, which the kernel never sees.
+        self._valued = {index for feed in self._compiled for index in feed.valued}
+        self.source = (runs_source if runs else fold_source)(self._compiled)
         self.name = modules.digest(self.source)
 
     def __call__(
-        self, group: Array, groups: int, inputs: Sequence[tuple[Array, Array]], *, compiled: bool | None = None
+        self, group: Array | Runs, groups: int, inputs: Sequence[Input], *, compiled: bool | None = None
     ) -> list[Fields]:
         """The partials of each group, fields ``[groups]``, in the order of ``feeds``.
 
@@ -116,47 +127,101 @@ class FoldKernel:
         column in the type its partials want. ``compiled`` forces a variant (True waits for the compiler).
         """
         outputs = [feed.monoid.blank(groups) for feed in self.feeds]
-        work = len(group) * len(self._compiled) * _ROW_SECONDS
-        function = variant(self._job(), choice(compiled), work)
-        for feed, fields in zip(self.feeds, outputs, strict=True):
-            if function is None or not feed.monoid.compiled:
-                _fold_generic(feed, group, inputs, fields)
-        if function is not None:
-            # A column that only tells which rows have a value may be text, which the kernel never sees.
-            valued = {index for feed in self._compiled for index in feed.valued}
-            none = np.zeros(0, np.int64)
-            columns = [(inputs[index][0] if index in valued else none, inputs[index][1]) for index in self._inputs]
-            targets = [f for feed, out in zip(self.feeds, outputs, strict=True) if feed.monoid.compiled for f in out]
-            function(group, *(array for pair in columns for array in pair), *targets)
+        self.into(outputs, group, inputs, self.ready(group.size, compiled=compiled))
         return outputs
+
+    def ready(self, rows: int, *, compiled: bool | None = None) -> Callable[..., None] | None:
+        """The compiled variant if it is to be used for so many rows: what :meth:`into` takes."""
+        return variant(self._job(), choice(compiled), rows * len(self._compiled) * _ROW_SECONDS)
+
+    def into(
+        self,
+        outputs: Sequence[Fields],
+        group: Array | Runs,
+        inputs: Sequence[Input],
+        function: Callable[..., None] | None,
+    ) -> None:
+        """Fold more rows into partials that are there, behind the rows that are in them. Validity None: no NULL.
+
+        Whatever the arrays come from, the kernel sees contiguous ones that it may not write to, so that there is
+        one type of them and one machine code.
+        """
+        for feed, fields in zip(self.feeds, outputs, strict=True):
+            if function is None or feed not in self._compiled:
+                _fold_generic(feed, group.expanded() if isinstance(group, Runs) else group, inputs, fields)
+        if function is None:
+            return
+        where = [group.group, group.bounds] if isinstance(group, Runs) else [group]
+        columns: list[Array] = []
+        for index in self._inputs:
+            values, valid = inputs[index]
+            columns += [values if index in self._valued else _NONE, _known(valid, group.size)]
+        targets = [f for feed, out in zip(self.feeds, outputs, strict=True) if feed in self._compiled for f in out]
+        function(*map(_sealed, where), *map(_sealed, columns), *targets)
 
     def compile(self) -> None:
         """Wait until the compiled variant is there."""
         variant(self._job(), "compiled", 0.0)
 
     def _job(self) -> Job:
-        sample = [np.zeros(0, np.int64)]
         kinds = {
             index: kind
             for feed in self._compiled
             for index, kind in zip(feed.valued, feed.monoid.inputs, strict=True)
         }
+        sample = [_NONE, np.zeros(1, np.int64)] if self.runs else [_NONE]
         for index in self._inputs:
             sample += [np.zeros(0, kinds.get(index, "int64")), np.zeros(0, np.bool_)]
+        sample = [_sealed(array) for array in sample]
         for feed in self._compiled:
             sample += feed.monoid.blank(0)
         return Job(self.name, self.source, "fold", sample, injected([feed.monoid for feed in self._compiled]))
 
 
-def _fold_generic(feed: Feed, group: Array, inputs: Sequence[tuple[Array, Array]], fields: Fields) -> None:
+@dataclass(frozen=True)
+class Runs:
+    """Groups of rows that stand in runs: the rows ``bounds[r] .. bounds[r + 1]`` are of ``group[r]``; int64."""
+
+    group: Array
+    bounds: Array
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return int(self.bounds[-1])
+
+    def expanded(self) -> Array:
+        """The group of every row."""
+        return np.repeat(self.group, np.diff(self.bounds))
+
+
+_NONE = np.zeros(0, np.int64)
+
+
+def _sealed(array: Array) -> Array:
+    """A contiguous view that is not to be written to; arrays from Arrow are like that already."""
+    if array.flags.writeable or not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array).view()
+        array.flags.writeable = False
+    return array
+
+
+def _known(valid: Array | None, rows: int) -> Array:
+    if valid is not None:
+        return valid
+    return _VALID[:rows] if rows <= BLOCK else np.ones(rows, np.bool_)
+
+
+def _fold_generic(feed: Feed, group: Array, inputs: Sequence[Input], fields: Fields) -> None:
     """Array code: the rows that feed a partial, folded by the kind's own function or pairwise."""
     kind = feed.monoid
+    columns = [(values, _known(valid, len(group))) for values, valid in inputs]
     chosen: Array | slice = slice(None)
     if feed.required:
-        chosen = np.logical_and.reduce([inputs[index][1] for index in feed.required])
+        chosen = np.logical_and.reduce([columns[index][1] for index in feed.required])
     values: list[Array] = []
     for position, index in enumerate(feed.valued):
-        values += [column[chosen] for column in inputs[index][: 2 if position in kind.nullable else 1]]
+        values += [column[chosen] for column in columns[index][: 2 if position in kind.nullable else 1]]
     group = group[chosen]
     with np.errstate(all="ignore"):
         if kind.fold is not None:
@@ -164,5 +229,6 @@ def _fold_generic(feed: Feed, group: Array, inputs: Sequence[tuple[Array, Array]
         else:
             lifted = kind.lift(*values) if values else kind.lift(np.ones(len(group), np.int64))
             found, partials = fold_segments(group, lifted, kind.combine)
-    for field, partial in zip(fields, partials, strict=True):
-        field[found] = partial
+        merged = kind.combine(*(field[found] for field in fields), *partials)
+    for field, cells in zip(fields, merged, strict=True):
+        field[found] = cells

@@ -41,32 +41,57 @@ def fold_source(feeds: Sequence[Feed]) -> str:
 
     ``fold(group, x0, v0, x1, v1, ..., f0_0, f0_1, f1_0, ...)``: int64 group of each row, then values and
     validity of each input column (:func:`input_columns`), then the fields of each partial, ``[groups]`` arrays that
-    hold the identity on entry and the partials on return.
+    hold the identity, or what earlier rows have left, on entry and the partials on return.
     """
-    columns = [name for index in input_columns(feeds) for name in (f"x{index}", f"v{index}")]
-    body = []
+    body: list[str] = []
     for number, feed in enumerate(feeds):
-        indent = "        "
-        if feed.required:
-            body.append(f"{indent}if {' and '.join(f'v{index}[i]' for index in feed.required)}:")
-            indent += "    "
-        fields = _names(number, feed.monoid)
-        lifted = ", ".join(f"l{number}_{j}" for j in range(len(fields)))
-        state = ", ".join(f"{field}[g]" for field in fields)
+        indent, names = _guard(body, feed, "        "), _names(number, feed.monoid)
+        lifted = ", ".join(f"l{number}_{j}" for j in range(len(names)))
+        state = ", ".join(f"{field}[g]" for field in names)
         body.append(f"{indent}{lifted}, = {feed.monoid.lift.__name__}({_values(feed)})")
         body.append(f"{indent}{state}, = {feed.monoid.combine.__name__}({state}, {lifted})")
+    loop = ["    for i in range(group.size):", "        g = group[i]", *body]
+    return _text(feeds, "fold", ["group"], loop)
+
+
+def runs_source(feeds: Sequence[Feed]) -> str:
+    """As :func:`fold_source`, for rows whose group changes seldom: partials stay in registers while it does not.
+
+    ``fold(group, bounds, x0, v0, ...)``: the rows ``bounds[r] .. bounds[r + 1]`` are of ``group[r]``.
+    """
+    load: list[str] = []
+    body: list[str] = []
+    store: list[str] = []
+    for number, feed in enumerate(feeds):
+        names, fields = _names(number, feed.monoid), feed.monoid.fields
+        state = ", ".join(f"s{name}" for name in names)
+        load += [f"        s{name} = {name}[g]" for name in names]
+        store += [f"        {name}[g] = s{name}" for name in names]
+        indent = _guard(body, feed, "            ")
+        lifted = ", ".join(f"l{name}" for name in names)
+        merged = ", ".join(f"t{name}" for name in names)
+        body.append(f"{indent}{lifted}, = {feed.monoid.lift.__name__}({_values(feed)})")
+        body.append(f"{indent}{merged}, = {feed.monoid.combine.__name__}({state}, {lifted})")
+        # A variable has one type: that of the field, which an array would convert to by itself.
+        body += [f"{indent}s{name} = np.{field.dtype}(t{name})" for name, field in zip(names, fields, strict=True)]
+    loop = ["    for r in range(group.size):", "        g = group[r]", *load]
+    loop += ["        for i in range(bounds[r], bounds[r + 1]):", *(body or ["            pass"]), *store]
+    return _text(feeds, "fold", ["group", "bounds"], loop)
+
+
+def _guard(body: list[str], feed: Feed, indent: str) -> str:
+    """The indentation of the lines of a feed, after the condition that they stand under, if any."""
+    if not feed.required:
+        return indent
+    body.append(f"{indent}if {' and '.join(f'v{index}[i]' for index in feed.required)}:")
+    return indent + "    "
+
+
+def _text(feeds: Sequence[Feed], name: str, where: list[str], loop: list[str]) -> str:
+    columns = [text for index in input_columns(feeds) for text in (f"x{index}", f"v{index}")]
     fields = [field for number, feed in enumerate(feeds) for field in _names(number, feed.monoid)]
-    return "\n".join(
-        [
-            *_header([feed.monoid for feed in feeds]),
-            "@jit",
-            f"def fold({', '.join(['group', *columns, *fields])}):",
-            "    for i in range(group.size):",
-            "        g = group[i]",
-            *body,
-            "",
-        ]
-    )
+    head = _header([feed.monoid for feed in feeds])
+    return "\n".join([*head, "@jit", f"def {name}({', '.join([*where, *columns, *fields])}):", *loop, ""])
 
 
 def input_columns(feeds: Sequence[Feed]) -> list[int]:

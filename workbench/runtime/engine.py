@@ -11,6 +11,7 @@ from workbench.results import QueryResults
 from workbench.runtime.level1 import Level1
 from workbench.runtime.lowering import result_schema
 from workbench.runtime.operator import BucketOperator
+from workbench.runtime.table import TableRunner
 from workbench.runtime.wire import Report, decode_report
 
 
@@ -48,6 +49,12 @@ class Engine:
         for batch in batches:
             self.step([batch])
         self.step([], finish=True)
+        return self.results
+
+    def run_table(self, table: pa.Table, *, threads: int | None = None) -> dict[str, QueryResults]:
+        """The whole stream at once, as one micro-batch: what :meth:`run` gives, by way of :class:`TableRunner`."""
+        for query, batch in TableRunner(self.plan, threads).run(table):
+            self.results[query].apply([batch])
         return self.results
 
     def _take(self, reports: list[Report]) -> None:

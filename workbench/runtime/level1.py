@@ -14,17 +14,10 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from workbench.algebra.partials import OBJECT
-from workbench.codegen import FoldKernel
-from workbench.codegen.source import Feed
-from workbench.errors import DataError
-from workbench.kernels.slicing import number_slices, slice_starts
-from workbench.logical import Column, Expression, walk
-from workbench.plan import Fold, Partial, SharedPlan
-from workbench.results import encode_keys
+from workbench.kernels.slicing import Slices
+from workbench.plan import Fold, SharedPlan
 from workbench.runtime import wire
-from workbench.runtime.expressions import evaluate, evaluate_filter
-from workbench.time import LIMIT
+from workbench.runtime.folding import Folder, Rows, plan_columns, slices_of_batch
 
 Array = npt.NDArray[Any]
 
@@ -39,8 +32,7 @@ class Level1:
         self.plan = plan
         self.buckets = buckets
         self.columns = plan_columns(plan)
-        self._edges = [(edges.period, edges.phase) for edges in plan.edges]
-        self._folders = [_Folder(fold) for fold in plan.folds]
+        self._tasks = [_Task(fold) for fold in plan.folds]
         self._parts: list[list[tuple[dict[str, Any], list[pa.RecordBatch]]]] = [[] for _ in range(buckets)]
         self._rows = 0
         self._max_event: int | None = None
@@ -52,20 +44,12 @@ class Level1:
         """
         self._rows += len(batch)
         batch = batch.select(list(self.columns))
-        stamps = batch.column(self.plan.stream.time)
-        if stamps.null_count:
-            batch = batch.filter(stamps.is_valid())
-            stamps = batch.column(self.plan.stream.time)
+        batch, slices, latest = slices_of_batch(batch, self.plan)
         if not len(batch):
             return
-        times = stamps.cast(pa.timestamp("us", stamps.type.tz)).cast(pa.int64()).to_numpy()
-        latest = int(times.max())
-        if latest > LIMIT or int(times.min()) < -LIMIT:
-            raise DataError(f"a time in column `{self.plan.stream.time}` is further than 146,000 years from 1970")
         self._max_event = latest if self._max_event is None else max(self._max_event, latest)
-        starts, position = number_slices(slice_starts(times, self._edges))
-        for index, folder in enumerate(self._folders):
-            for bucket, tables in folder.fold(batch, starts, position, self.buckets):
+        for index, task in enumerate(self._tasks):
+            for bucket, tables in task.fold(batch, slices, self.buckets):
                 self._parts[bucket].append(({"fold": index}, tables))
 
     def messages(self, *, finish: bool = False) -> list[bytes]:
@@ -82,124 +66,64 @@ class Level1:
         return messages
 
 
-class _Folder:
-    """One fold of the plan: filter, keys, inputs, kernel."""
+class _Task:
+    """One fold of the plan, its (slice, key) partials shared out to buckets."""
 
     def __init__(self, fold: Fold) -> None:
-        self.spec = fold
-        self._inputs: list[tuple[Expression, str | None]] = []
-        self._feeds = [Feed(partial.kind, self._columns(partial)) for partial in fold.partials]
-        self._fields = [field for feed in self._feeds for field in feed.monoid.fields]
-        self._kernel = FoldKernel(self._feeds)
+        self._folder = Folder(fold)
+        self._fields = [field for kind in self._folder.kinds for field in kind.fields]
         self._names = [
             f"p{number}_{index}"
-            for number, feed in enumerate(self._feeds)
-            for index in range(len(feed.monoid.fields))
+            for number, kind in enumerate(self._folder.kinds)
+            for index in range(len(kind.fields))
         ]
 
-    def _columns(self, partial: Partial) -> tuple[int, ...]:
-        """The input columns of a partial."""
-        kinds = partial.monoid.inputs or (None,) * len(partial.arguments)
-        return tuple(self._input(*entry) for entry in zip(partial.arguments, kinds, strict=True))
-
-    def _input(self, argument: Expression, dtype: str | None) -> int:
-        """The column of an argument in a type; a partial that only counts shares any column of its argument."""
-        for index, (expression, kind) in enumerate(self._inputs):
-            if expression == argument and (dtype is None or kind in (None, dtype)):
-                self._inputs[index] = (expression, kind or dtype)
-                return index
-        self._inputs.append((argument, dtype))
-        return len(self._inputs) - 1
-
-    def fold(
-        self, batch: pa.RecordBatch, starts: Array, position: Array, buckets: int
-    ) -> list[tuple[int, list[pa.RecordBatch]]]:
+    def fold(self, batch: pa.RecordBatch, slices: Slices, buckets: int) -> list[tuple[int, list[pa.RecordBatch]]]:
         """For each bucket with rows, a table of its keys and a table of its (slice, key) partials."""
-        if self.spec.where is not None:
-            mask = evaluate_filter(self.spec.where, batch)
-            batch = batch.filter(mask)
-            position = position[mask.to_numpy(zero_copy_only=False)]
-        if not len(batch):
+        rows = self._folder.read(batch, slices)
+        if not len(rows):
             return []
-        codes, keys = self._keys(batch)
-        distinct = len(keys) if keys is not None else 1
-        group, cells = self._groups(position * distinct + codes, len(starts) * distinct)
-        partials = self._kernel(group, len(cells), [self._column(*entry, batch) for entry in self._inputs])
-        rows = partials[0][0]
-        present = np.flatnonzero(rows > 0)
-        fields = [field[present] for fields in partials for field in fields]
-        slices, code = np.divmod(cells[present], distinct)
-        return self._split(starts[slices], code, keys, fields, buckets)
+        keys = rows.keys or [pa.array([0], pa.int8())]
+        found, fields = self._cells(rows, len(keys[0]))
+        place, code = np.divmod(found, len(keys[0]))
+        return self._split(slices.starts[place], code, keys, fields, buckets)
 
-    def _keys(self, batch: pa.RecordBatch) -> tuple[Array | int, pa.RecordBatch | None]:
-        """The key code of every row, and the distinct keys by code; no keys: one group."""
-        if not self.spec.keys:
-            return 0, None
-        arrays = [_plain(evaluate(named.expression, batch)) for named in self.spec.keys]
-        codes, distinct = encode_keys(arrays)
-        columns = list(zip(*distinct, strict=True))
-        names = [str(index) for index in range(len(arrays))]
-        table = pa.record_batch(
-            [pa.array(column, array.type) for column, array in zip(columns, arrays, strict=True)], names=names
-        )
-        return codes, table
+    def _cells(self, rows: Rows, width: int) -> tuple[Array, list[Array]]:
+        """The cells ``slice * width + key`` that have rows, and their partials.
 
-    @staticmethod
-    def _groups(cell: Array, cells: int) -> tuple[Array, Array]:
-        """Dense group numbers and the cell of each group. Few cells: every cell is a group, nothing is sorted."""
-        if cells <= max(4 * len(cell), 1 << 16):
-            return cell, np.arange(cells)
-        found, group = np.unique(cell, return_inverse=True)
-        return group, found
-
-    @staticmethod
-    def _column(expression: Expression, dtype: str | None, batch: pa.RecordBatch) -> tuple[Array, Array]:
-        """Values (anything where NULL) and validity of an input column, in the type its partials take."""
-        array = evaluate(expression, batch)
-        valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else np.ones(len(array), np.bool_)
-        if dtype is None:
-            return np.zeros(0, np.int64), valid
-        if dtype == OBJECT:
-            return array.fill_null("").to_numpy(zero_copy_only=False), valid
-        if pa.types.is_date32(array.type):
-            array = array.cast(pa.int32())
-        kind = pa.from_numpy_dtype(np.dtype(dtype))
-        array = array.cast(kind, safe=not pa.types.is_floating(kind))
-        if array.null_count:
-            array = array.fill_null(0)
-        return array.to_numpy(zero_copy_only=False), valid
+        Few cells: every cell is a group, nothing is sorted.
+        """
+        cells = len(rows.slices.starts) * width
+        if rows.codes is None or cells <= max(4 * len(rows), 1 << 16):
+            found, partials = np.arange(cells), self._folder.blank(cells)
+            self._folder.fold(rows, np.arange(len(rows.slices.starts)), width, partials)
+        else:
+            found, group = np.unique(rows.slices.positions() * width + rows.codes.rows(), return_inverse=True)
+            partials = self._folder.blank(len(found))
+            self._folder.fold_cells(group, rows.inputs, partials)
+        present = np.flatnonzero(partials[0][0])
+        return found[present], [field[present] for fields in partials for field in fields]
 
     def _split(
-        self, slices: Array, code: Array, keys: pa.RecordBatch | None, fields: Sequence[Array], buckets: int
+        self, starts: Array, code: Array, keys: list[pa.Array], fields: Sequence[Array], buckets: int
     ) -> list[tuple[int, list[pa.RecordBatch]]]:
-        if keys is None:
-            keys = pa.RecordBatch.from_arrays([pa.array([0], pa.int8())], names=["none"])
-        bucket_of = key_buckets(keys, buckets)
+        used = np.flatnonzero(np.bincount(code, minlength=len(keys[0])))
+        table = pa.record_batch([column.take(pa.array(used)) for column in keys], names=[*map(str, range(len(keys)))])
+        bucket_of = np.full(len(keys[0]), -1)
+        bucket_of[used] = key_buckets(table, buckets) if buckets > 1 else 0
         out = []
         for bucket in range(buckets):
-            mine = np.flatnonzero(bucket_of == bucket)
-            chosen = np.flatnonzero(bucket_of[code] == bucket) if buckets > 1 else np.arange(len(code))
-            if not len(chosen):
+            mine = np.flatnonzero(bucket_of[used] == bucket)
+            if not len(mine):
                 continue
+            entry = np.flatnonzero(bucket_of[code] == bucket) if buckets > 1 else slice(None)
             rank = np.zeros(len(bucket_of), np.int32)
-            rank[mine] = np.arange(len(mine))
-            columns = [pa.array(slices[chosen]), pa.array(rank[code[chosen]])]
-            columns += [field.to_arrow(cells[chosen]) for field, cells in zip(self._fields, fields, strict=True)]
+            rank[used[mine]] = np.arange(len(mine))
+            columns = [pa.array(starts[entry]), pa.array(rank[code[entry]])]
+            columns += [field.to_arrow(cells[entry]) for field, cells in zip(self._fields, fields, strict=True)]
             entries = pa.record_batch(columns, names=["slice", "key", *self._names])
-            out.append((bucket, [keys.take(pa.array(mine)), entries]))
+            out.append((bucket, [table.take(pa.array(mine)), entries]))
         return out
-
-
-def plan_columns(plan: SharedPlan) -> tuple[str, ...]:
-    """The source columns that a plan reads, the time column first, each once."""
-    found = dict.fromkeys([plan.stream.time])
-    for fold in plan.folds:
-        expressions = [named.expression for named in fold.keys]
-        expressions += [argument for partial in fold.partials for argument in partial.arguments]
-        expressions += [fold.where] if fold.where is not None else []
-        for expression in expressions:
-            found |= dict.fromkeys(node.name for node in walk(expression) if isinstance(node, Column))
-    return tuple(found)
 
 
 def key_buckets(keys: pa.RecordBatch, buckets: int) -> Array:
@@ -219,7 +143,3 @@ def key_buckets(keys: pa.RecordBatch, buckets: int) -> Array:
         mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + hashed
     mixed ^= mixed >> np.uint64(32)
     return (mixed % np.uint64(buckets)).astype(np.int64)
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array

@@ -12,25 +12,21 @@ counts in the longer windows that are open.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from workbench.codegen import AssembleKernel
 from workbench.plan import Assembly, SharedPlan
-from workbench.results import ResultBatch, Status
+from workbench.results import Status
 from workbench.runtime import wire
-from workbench.runtime.lowering import lower
+from workbench.runtime.assembling import Assembler, Emitted, emit
 from workbench.runtime.state import BucketState, StateChanges
 from workbench.runtime.windows import last_closed, touched, windows_of
 from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
-Fields = tuple[Array, ...]
-Emitted = list[tuple[str, ResultBatch]]
 
 
 class BucketOperator:
@@ -39,10 +35,7 @@ class BucketOperator:
     def __init__(self, plan: SharedPlan) -> None:
         self.plan = plan
         self.state = BucketState.fresh(plan)
-        self._kernels = [
-            AssembleKernel(plan.folds[method.fold].partials[method.partial].kind, method.algorithm, method.chunk)
-            for method in plan.methods
-        ]
+        self._assembler = Assembler(plan)
 
     @property
     def token(self) -> str:
@@ -150,12 +143,16 @@ class BucketOperator:
             if assembly.fold == fold
         ]
         chosen = [(assembly, numbers) for assembly, numbers in chosen if len(numbers)]
-        partials = self._assemble(fold, chosen) if chosen else {}
-        return [
-            result
-            for place, (assembly, numbers) in enumerate(chosen)
-            for result in self._lower(assembly, numbers, {i: partials[place, i] for i in assembly.partials}, after)
-        ]
+        if not chosen:
+            return []
+        store = self.state.stores[fold]
+        partials, keys = self._assembler.assemble(fold, chosen, store), store.key_arrays()
+        results: Emitted = []
+        for place, (assembly, numbers) in enumerate(chosen):
+            own = {index: partials[place, index] for index in assembly.partials}
+            status = self._status(assembly, numbers, after)
+            results += emit(self.plan, assembly, numbers, own, keys, status)
+        return results
 
     def _chosen(self, assembly: Assembly, changed: Array, before: int, after: int) -> Array:
         """The windows to emit by number: those that the watermark has passed now, then open ones that got rows."""
@@ -166,39 +163,9 @@ class BucketOperator:
         # Of the windows still open in event time only the next to end: it is the moving end of a plot.
         return np.concatenate([final, touched(window, changed, closed + 1, last_closed(window, newest) + 1)])
 
-    def _assemble(self, fold: int, chosen: list[tuple[Assembly, Array]]) -> dict[tuple[int, int], Fields]:
-        """Partials of the chosen windows, matrices ``[window, key]`` by (place in ``chosen``, partial)."""
-        store = self.state.stores[fold]
-        ranges = []
-        for assembly, numbers in chosen:
-            starts = assembly.window.offset + numbers * assembly.window.slide
-            ranges.append((store.rows(starts), store.rows(starts + assembly.window.size)))
-        found: dict[tuple[int, int], Fields] = {}
-        for method, kernel in zip(self.plan.methods, self._kernels, strict=True):
-            users = [place for place, (assembly, _) in enumerate(chosen) if method.partial in assembly.partials]
-            if method.fold != fold or not users:
-                continue
-            bounds = np.cumsum([0, *(len(ranges[place][0]) for place in users)])
-            first, last = (np.concatenate([ranges[place][side] for place in users]) for side in (0, 1))
-            leaves, scans = store.partials(method.partial), store.scans[method.partial]
-            fields = kernel(first, last, bounds, leaves, scans, keys=max(1, store.keys), end=store.end)
-            for place, (low, high) in zip(users, pairwise(bounds), strict=True):
-                found[place, method.partial] = tuple(field[low:high] for field in fields)
-        return found
-
-    def _lower(self, assembly: Assembly, numbers: Array, partials: dict[int, Fields], after: int) -> Emitted:
-        """The result rows of the windows of one kind, for every query that uses them."""
-        window = assembly.window
-        rows, keys = np.nonzero(partials[0][0])
-        cells = {index: tuple(field[rows, keys] for field in fields) for index, fields in partials.items()}
-        key_columns = [array.take(pa.array(keys)) for array in self.state.stores[assembly.fold].key_arrays()]
-        starts = (window.offset + numbers * window.slide)[rows]
-        final = numbers <= last_closed(window, after)
-        status = np.where(final, Status.FINAL, Status.PROVISIONAL).astype(np.int8)[rows]
-        entries = [(self.plan.queries[query], level) for query, level in assembly.users]
-        return [
-            (entry.query.name, lower(entry, level, starts, key_columns, cells, status)) for entry, level in entries
-        ]
+    def _status(self, assembly: Assembly, numbers: Array, after: int) -> Array:
+        final = numbers <= last_closed(assembly.window, after)
+        return np.where(final, Status.FINAL, Status.PROVISIONAL).astype(np.int8)
 
     def _evict(self, watermark: int) -> None:
         for fold, store in enumerate(self.state.stores):

@@ -1,4 +1,4 @@
-"""Comparing what an engine has with what the oracle says."""
+"""Results in the oracle's form, and when two answers are the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def answer_of(results: QueryResults) -> Answer:
     for row in results.table().to_pylist():
         assert row["status"] == "final"
         start = round(row["window_start"].timestamp() * SECOND)
-        place = (labels.index(row["level"]), tuple(row[key] for key in keys), start)
+        key = tuple(math.nan if row[name] != row[name] else row[name] for name in keys)
+        place = (labels.index(row["level"]), key, start)
         found[place] = tuple(row[value] for value in values)
     return found
 

@@ -1,0 +1,43 @@
+"""Sharing out rows by key before they are folded, so that each share's partials fit into a cache (radix join)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.kernels.jit import jit
+
+Array = npt.NDArray[Any]
+
+
+def _scatter(code: Array, place: Array, shift: int, bounds: Array, order: Array, group: Array) -> None:
+    """See :func:`partition`; ``bounds`` are zeros on entry."""
+    for i in range(code.size):
+        bounds[(code[i] >> shift) + 2] += 1
+    for part in range(2, bounds.size):
+        bounds[part] += bounds[part - 1]
+    mask = (1 << shift) - 1
+    for i in range(code.size):
+        part = (code[i] >> shift) + 1
+        target = bounds[part]
+        bounds[part] = target + 1
+        order[target] = i
+        group[target] = (place[i] << shift) + (code[i] & mask)
+
+
+_compiled: Callable[..., None] = jit(_scatter)
+
+
+def partition(code: Array, place: Array, shift: int, parts: int) -> tuple[Array, Array, Array]:
+    """Rows by ``code >> shift`` in ``[0, parts)``, in their order within each part; all arrays int64.
+
+    Returns the parts' bounds, the row numbers, and for each of those rows the cell ``[place, code]`` in a matrix of
+    ``1 << shift`` columns for its part. Two passes over the rows.
+    """
+    bounds = np.zeros(parts + 2, np.int64)
+    order, group = np.empty(len(code), np.int64), np.empty(len(code), np.int64)
+    _compiled(code, place, shift, bounds, order, group)
+    return bounds[:-1], order, group

@@ -1,0 +1,67 @@
+"""The keys of rows as small integers: dense where that is cheap, so that no hash table is needed (*Grizzly* §6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.results import encode_columns
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Codes:
+    """The code of every row: ``values - base``, or where that stands in ``renamed``."""
+
+    values: Array
+    base: int = 0
+    renamed: Array | None = None
+
+    def rows(self, chosen: slice | Array = slice(None)) -> Array:
+        """The codes of some rows, int64."""
+        codes = np.subtract(self.values[chosen], self.base, dtype=np.int64)
+        return codes if self.renamed is None else self.renamed[codes]
+
+    def rename(self, names: Array) -> Codes:
+        """The same rows with code ``names[c]`` for ``c``. A mere shift costs the rows nothing."""
+        if self.renamed is None and len(names) and (np.diff(names) == 1).all():
+            return Codes(self.values, self.base - int(names[0]))
+        return Codes(self.values, self.base, names if self.renamed is None else names[self.renamed])
+
+
+def number_keys(columns: Sequence[pa.Array], rows: int) -> tuple[Codes, list[pa.Array]]:
+    """Codes below the length of the returned columns, which hold each key once, and maybe keys that no row has.
+
+    There are far fewer of the latter than ``rows``.
+    """
+    if len(columns) == 1 and pa.types.is_integer(columns[0].type) and not columns[0].null_count and len(columns[0]):
+        ends = pc.min_max(columns[0])
+        low, high = ends["min"].as_py(), ends["max"].as_py()
+        # A column of the keys, and room for each in every slice, must not cost more than the rows themselves.
+        if high - low < max(rows // 4, 1_024) and high < 1 << 62:
+            keys = pa.array(np.arange(low, high + 1), columns[0].type)
+            return Codes(columns[0].to_numpy(), low), [keys]
+    codes, distinct = encode_columns([_plain(column) for column in columns])
+    return Codes(codes), distinct
+
+
+def unite_keys(parts: Sequence[tuple[Codes, list[pa.Array]]]) -> tuple[list[Codes], list[pa.Array]]:
+    """One numbering for the rows of several parts, each numbered by itself; every key stands once in the columns."""
+    if len(parts) == 1:
+        return [parts[0][0]], parts[0][1]
+    joined = [pa.concat_arrays(list(columns)) for columns in zip(*(keys for _, keys in parts), strict=True)]
+    codes, distinct = number_keys(joined, sum(len(own.values) for own, _ in parts))
+    bounds = np.cumsum([len(keys[0]) for _, keys in parts])
+    names = np.split(codes.rows(), bounds[:-1])
+    return [own.rename(renamed) for (own, _), renamed in zip(parts, names, strict=True)], distinct
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
