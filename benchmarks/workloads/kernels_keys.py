@@ -110,11 +110,11 @@ def _kernels() -> Kernels:
     """A kernel for each partial, by the algorithm that the cost model chooses for these windows."""
     from workbench.algebra import PARTIALS
     from workbench.codegen import AssembleKernel, Scans
-    from workbench.plan.cost import BUILT_IN, Span, over_slices
+    from workbench.plan.cost import BUILT_IN, over_slices
 
     found = []
     for name in KINDS:
-        best = over_slices(PARTIALS[name], [Span(size, 1) for size in SIZES], BUILT_IN)[0]
+        best = over_slices(PARTIALS[name], SIZES, BUILT_IN)[0]
         found.append((AssembleKernel(name, best.algorithm, best.chunk), Scans()))
     return found
 

@@ -112,7 +112,6 @@ class AssembleKernel:
         """The scans' arrays, made where there are none; every cell begins as the identity."""
         if scans.arrays is None:
             rows, columns = leaves[0].shape
-
             prefix, suffix = ((rows + 1 if self._scans > needed else 0, columns) for needed in (0, 1))
             scans.arrays = self.kind.blank(prefix), self.kind.blank(suffix)
         return scans.arrays

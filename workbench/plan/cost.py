@@ -94,16 +94,8 @@ class Candidate:
     chunk: int = 1
 
 
-@dataclass(frozen=True)
-class Span:
-    """A kind of window in slices: how many it is long, and how many lie between two of them."""
-
-    size: float
-    slide: float
-
-
-def over_slices(kind: PartialKind, windows: Sequence[Span], measured: Constants) -> tuple[Candidate, ...]:
-    """Candidates for windows over slices, cheapest first; cost per key of a micro-batch that brings one slice.
+def over_slices(kind: PartialKind, sizes: Sequence[float], measured: Constants) -> tuple[Candidate, ...]:
+    """Candidates for windows of so many slices, cheapest first; cost per key of a micro-batch that brings one slice.
 
     That is the live case: one slice changes and of every kind of window one is wanted. Differences take a scan step
     and one combine for each, overlaid stacks two scan steps and, for each window, what lies between its first and
@@ -111,21 +103,21 @@ def over_slices(kind: PartialKind, windows: Sequence[Span], measured: Constants)
     """
     combine, _ = measured.of(kind)
     if not kind.compiled:
-        return (Candidate(Algorithm.TWO_STACKS, combine * sum(window.size + 1 for window in windows)),)
+        return (Candidate(Algorithm.TWO_STACKS, combine * sum(size + 1 for size in sizes)),)
     found = []
-    for algorithm in _algorithms(kind, len(windows)):
+    for algorithm in _algorithms(kind, len(sizes)):
         match algorithm:
             case Algorithm.SLIDE_SIDE_INV | Algorithm.SUBTRACT_ON_EVICT:
-                cost = combine * (1 + len(windows))
+                cost = combine * (1 + len(sizes))
                 found.append(Candidate(Algorithm.SLIDE_SIDE_INV, cost))
             case Algorithm.SLIDE_SIDE | Algorithm.TWO_STACKS:
-                found.append(Candidate(Algorithm.TWO_STACKS, combine * sum(w.size + 1 for w in windows)))
-                found.append(min((_overlaid(windows, chunk, combine) for chunk in CHUNKS), key=lambda c: c.cost))
+                found.append(Candidate(Algorithm.TWO_STACKS, combine * sum(size + 1 for size in sizes)))
+                found.append(min((_overlaid(sizes, chunk, combine) for chunk in CHUNKS), key=lambda c: c.cost))
     return tuple(sorted(dict.fromkeys(found), key=lambda candidate: candidate.cost))
 
 
-def _overlaid(windows: Sequence[Span], chunk: int, combine: float) -> Candidate:
-    steps = sum(w.size if w.size < chunk else w.size / chunk + 3 for w in windows)
+def _overlaid(sizes: Sequence[float], chunk: int, combine: float) -> Candidate:
+    steps = sum(size if size < chunk else size / chunk + 3 for size in sizes)
     return Candidate(Algorithm.SLIDE_SIDE, combine * (2 + steps), chunk)
 
 

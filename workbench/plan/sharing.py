@@ -22,7 +22,7 @@ from workbench.logical import (
     aggregate_calls,
 )
 from workbench.logical.types import language_type
-from workbench.plan.cost import Constants, Span, constants, over_slices
+from workbench.plan.cost import Constants, constants, over_slices
 from workbench.plan.gag import Algorithm
 from workbench.plan.rules import read_wider, rewrite
 from workbench.plan.shared import Assembly, Fold, Ingredient, Method, Partial, QueryPlan, SharedPlan
@@ -148,7 +148,7 @@ def _methods(
         for index, partial in enumerate(fold.partials):
             windows = [entry.window for entry in assemblies if entry.fold == number and index in entry.partials]
             if windows:
-                spans = [Span(window.size * density, window.slide * density) for window in windows]
-                considered = over_slices(partial.monoid, spans, costs)
+                sizes = [window.size * density for window in windows]
+                considered = over_slices(partial.monoid, sizes, costs)
                 fit = [candidate for candidate in considered if candidate.algorithm is forced] or considered
                 yield Method(number, index, fit[0].algorithm, fit[0].chunk, considered)
