@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from workbench.logical.expressions import Expression, Named
-from workbench.logical.windows import AnyWindow
+from workbench.logical.windows import AnyWindow, Window
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Query:
             lines.append(f"  where  {self.where}")
         if self.keys:
             lines.append(f"  by     {', '.join(map(str, self.keys))}")
-        lines.append(f"  zoom   {self.stream.time}: {levels}")
+        on_grid = all(isinstance(window, Window) for window in self.windows)
+        lines.append(f"  {'zoom  ' if on_grid else 'window'} {self.stream.time}: {levels}")
         lines.append(f"  values {', '.join(map(str, self.values))}")
         if self.having is not None:
             lines.append(f"  having {self.having}")
