@@ -150,12 +150,13 @@ def _(window: Calendar, time: int) -> Iterable[tuple[int, int]]:
 
 def _sessions(window: Session, arrivals: Sequence[Arrival], lateness: int) -> tuple[Windows, set[int]]:
     """Sessions of the rows that are there, batch by batch: what is settled is never joined again."""
+    joins = 1 if window.joins else 0  # a row at exactly the end is still in time
     done: Windows = []
     live: dict[tuple[Any, ...], list[tuple[int, int, list[Row]]]] = defaultdict(list)
     missed: set[int] = set()
     for arrival in arrivals:
         for key, sessions in live.items():
-            settled = [each for each in sessions if each[1] + lateness <= arrival.watermark]
+            settled = [each for each in sessions if each[1] + joins + lateness <= arrival.watermark]
             done += [(key, *each) for each in settled]
             sessions[:] = [each for each in sessions if each not in settled]
         for row in arrival.rows:
@@ -166,12 +167,12 @@ def _sessions(window: Session, arrivals: Sequence[Arrival], lateness: int) -> tu
         for key, sessions in live.items():
             joined: list[tuple[int, int, list[Row]]] = []
             for start, end, rows in sorted(sessions, key=lambda each: each[:2]):
-                if joined and start < joined[-1][1]:
+                if joined and start < joined[-1][1] + joins:
                     before = joined.pop()
                     joined.append((before[0], max(before[1], end), before[2] + rows))
                 else:
                     joined.append((start, end, rows))
-            late = [each for each in joined if each[1] + lateness <= arrival.watermark]
+            late = [each for each in joined if each[1] + joins + lateness <= arrival.watermark]
             missed |= {row.number for _, _, rows in late for row in rows}
             live[key] = [each for each in joined if each not in late]
     return done + [(key, *each) for key, sessions in live.items() for each in sessions], missed

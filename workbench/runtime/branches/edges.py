@@ -225,13 +225,18 @@ class GridEdges(Edges):
 class SessionEdges(Edges):
     """Sessions whose rows are kept for the order of an aggregate that does not commute."""
 
+    def __init__(self, window: Session) -> None:
+        super().__init__()
+        self._joins = int(window.joins)
+
     def windows(self, leaves: Leaves, clock: Clock) -> Found:
         first = np.flatnonzero(self._begins(leaves))
         last = np.append(first[1:], len(leaves))[: len(first)]
         ends = np.maximum.reduceat(leaves.until, first) if len(first) else leaves.until
         fresh = np.append(0, np.cumsum(leaves.fresh))
         starts = leaves.firsts[first]
-        return Found(leaves.keys[first], starts, starts, ends, first, last, ends, fresh[last] > fresh[first])
+        changed = fresh[last] > fresh[first]
+        return Found(leaves.keys[first], starts, starts, ends - self._joins, first, last, ends, changed)
 
     @staticmethod
     def _begins(leaves: Leaves) -> Array:
@@ -251,7 +256,7 @@ def edges_of(window: AnyWindow) -> Edges:
     """The edges of a window type."""
     match window:
         case Session():
-            return SessionEdges()
+            return SessionEdges(window)
         case CountWindow():
             return CountEdges(window)
         case LastRows():
