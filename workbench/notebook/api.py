@@ -109,12 +109,15 @@ def query(source: Source | str) -> QueryBuilder:
     return build_query(source.stream)
 
 
-def run(asked: Asked, *, name: str = "query", source: Source | str | None = None) -> LiveQuery:
+def run(asked: Asked, *, name: str = "query", source: Source | str | None = None, history: bool = True) -> LiveQuery:
     """Start one query and return its handle at once. ``name`` identifies it: a running one of that name is replaced.
 
-    ``source`` is needed only where the SQL leaves it open. Raises QueryError before anything starts.
+    ``source`` is needed only where the SQL leaves it open. Where other queries run on the source already, the query
+    still gets all its rows (``history``): the plan starts anew and catches up. With ``history=False`` it joins the
+    running plan within a second or two and tells the windows that begin from then on; a window that was partly
+    missed is never shown. Raises QueryError before anything starts.
     """
-    (handle,) = default_session().start(bind(asked, name, source, single=True))
+    (handle,) = default_session().start(bind(asked, name, source, single=True), history=history)
     return handle
 
 

@@ -46,9 +46,11 @@ class Dashboard:
         return f"Dashboard of {self.query!r}"
 
 
-def dashboard(asked: Asked | LiveQuery, *, name: str = "query", source: Source | str | None = None) -> Dashboard:
-    """Start a query (or take a running one) and give it a live, zoomable picture."""
-    return Dashboard(asked if isinstance(asked, LiveQuery) else run(asked, name=name, source=source))
+def dashboard(
+    asked: Asked | LiveQuery, *, name: str = "query", source: Source | str | None = None, history: bool = True
+) -> Dashboard:
+    """Start a query (or take a running one) and give it a live, zoomable picture; see :func:`workbench.run`."""
+    return Dashboard(asked if isinstance(asked, LiveQuery) else run(asked, name=name, source=source, history=history))
 
 
 def show(live: LiveQuery) -> LiveDashboard:

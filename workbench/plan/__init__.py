@@ -1,5 +1,6 @@
 """From a workload to one shared plan: slice edges, shared partials, shared windows."""
 
+from workbench.plan.changing import Carried, carry
 from workbench.plan.explain import explain
 from workbench.plan.grids import Bounds, Grid, grid_of, slice_edges
 from workbench.plan.shared import Assembly, Fold, Ingredient, Partial, QueryPlan, SharedPlan
@@ -9,6 +10,7 @@ from workbench.plan.slicing import Edges
 __all__ = [
     "Assembly",
     "Bounds",
+    "Carried",
     "Edges",
     "Fold",
     "Grid",
@@ -16,6 +18,7 @@ __all__ = [
     "Partial",
     "QueryPlan",
     "SharedPlan",
+    "carry",
     "compile_workload",
     "explain",
     "grid_of",

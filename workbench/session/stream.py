@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.logical import Query, Workload
-from workbench.plan import SharedPlan, compile_workload
+from workbench.plan import SharedPlan, carry, compile_workload
 from workbench.results import QueryResults, ResultBatch
 from workbench.runtime.lowering import result_schema
 from workbench.runtime.wire import Report
@@ -19,12 +19,18 @@ if TYPE_CHECKING:
     from workbench.spark.runner import Progress
 
 
+#: Where results go, by query: the store, and the first version of the plan whose results are for it.
+Stores = dict[str, tuple[QueryResults, int]]
+
+
 class SharedStream:
     """The queries of one source and the runner of their shared plan.
 
-    A change of the workload starts the plan anew from the first row and catches up with the clock at full speed:
-    exact for every query, cheap for a recorded source. Results that do not change are written over with
-    themselves. Every method may be called from any thread.
+    There are two ways to add to a workload that runs. With ``history`` the plan starts anew from the first row and
+    catches up with the clock at full speed: exact for every query, cheap for a recorded source; results that do not
+    change are written over with themselves. Without, the running plan changes at its next micro-batch: new queries
+    begin there, and the others do not notice. Taking a query out always does the latter. Every method may be called
+    from any thread.
     """
 
     def __init__(self, source: Source, launch: Launch) -> None:
@@ -32,7 +38,7 @@ class SharedStream:
         self._launch = launch
         self._lock = threading.RLock()
         self._queries: dict[str, Query] = {}
-        self._results: dict[str, QueryResults] = {}
+        self._stores: Stores = {}
         self._plans: dict[str, SharedPlan] = {}
         self._last: dict[str, Progress] = {}
         self._runner: Runner | None = None
@@ -42,48 +48,76 @@ class SharedStream:
         """The queries that run now."""
         return tuple(self._queries.values())
 
-    def add(self, queries: tuple[Query, ...]) -> list[QueryResults]:
+    def add(self, queries: tuple[Query, ...], *, history: bool = True) -> list[QueryResults]:
         """Start queries, all of them or none: on an error what ran before goes on untouched.
 
-        A query with a name in use replaces the older one.
+        A query with a name in use replaces the older one; without ``history``, one that is the same goes on. Where
+        nothing runs, or the stream ends before the change, queries start from the first row either way. Returns when
+        they run. Raises QueryError for a query that cannot begin in the middle.
         """
         with self._lock:
             workload = self._queries | {query.name: query for query in queries}
-            plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
-            fresh = {
-                entry.query.name: QueryResults(result_schema(entry))
-                for entry in plan.queries
-                if entry.query in queries
-            }
-            results = self._results | fresh
-            older = self._runner
-            clock = None if older is None else older.progress().clock
-            runner = self._launch(plan, self.source, clock, _deliver_to(results))
-            runner.start()
-            self._runner, self._queries, self._results = runner, workload, results
-            self._plans |= dict.fromkeys(workload, plan)
-            if older is not None:
-                older.stop()
-            return [results[query.name] for query in queries]
+            if history or self._runner is None or not self._change(self._runner, workload):
+                self._restart(workload, queries)
+            return [self._stores[query.name][0] for query in queries]
 
-    def remove(self, name: str) -> None:
-        """Take a query out. The plan goes on as it is for the others and is trimmed at the next change."""
+    def _restart(self, workload: dict[str, Query], queries: tuple[Query, ...]) -> None:
+        """Run a workload from the first row."""
+        plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
+        kept = {name: (store, 0) for name, (store, _) in self._stores.items()}
+        stores = kept | _fresh(plan, {query.name for query in queries}, 0)
+        older = self._runner
+        clock = None if older is None else older.progress().clock
+        runner = self._launch(plan, self.source, clock, _deliver_to(stores))
+        runner.start()
+        self._runner, self._queries, self._stores = runner, workload, stores
+        self._plans |= dict.fromkeys(workload, plan)
+        if older is not None:
+            older.stop()
+
+    def _change(self, runner: Runner, workload: dict[str, Query], *, wait: bool = True) -> bool:
+        """Let the running plan go on as that of another workload; False where it had ended."""
+        if runner.progress().state not in ("starting", "running"):
+            return False
+        running = self._plans[next(iter(self._queries))]
+        plan = compile_workload(Workload(self.source.stream, tuple(workload.values())), running=running)
+        carry(running, plan)
+        begin = {name for name, query in workload.items() if self._queries.get(name) != query}
+        # Results of the old plan may still be on their way: they must not get into the stores of the new one.
+        stores = {name: self._stores.pop(name) for name in begin & self._stores.keys()}
+        self._stores |= _fresh(plan, begin, runner.version + 1)
+        version = runner.change(plan)
+        if wait and not runner.wait_for(version):
+            self._stores |= stores
+            return False
+        self._queries = workload
+        self._plans |= dict.fromkeys(workload, plan)
+        return True
+
+    def remove(self, *names: str) -> None:
+        """Take queries out. The plan goes on for the others from its next micro-batch; without any it ends."""
         with self._lock:
-            if name not in self._queries:
+            gone = [name for name in names if name in self._queries]
+            left = {name: query for name, query in self._queries.items() if name not in gone}
+            if not gone or self._runner is None:
                 return
-            last = self.progress(name)
-            self._results.pop(name)
-            if len(self._queries) == 1 and self._runner is not None:
+            last = {name: self.progress(name) for name in gone}
+            for name in gone:
+                self._stores.pop(name)
+            if left:
+                self._change(self._runner, left, wait=False)
+            else:
                 self._runner.stop()
-                last = self._runner.progress()
+                last = dict.fromkeys(gone, self._runner.progress())
                 self._runner = None
-            self._last[name] = last if last.state in ("finished", "failed") else replace(last, state="stopped")
-            self._queries = {key: query for key, query in self._queries.items() if key != name}
+            for name, progress in last.items():
+                ended = progress.state in ("finished", "failed")
+                self._last[name] = progress if ended else replace(progress, state="stopped")
+            self._queries = left
 
     def stop(self) -> None:
         """Take out all queries."""
-        for query in self.queries:
-            self.remove(query.name)
+        self.remove(*self._queries)
 
     def plan_of(self, name: str) -> SharedPlan:
         """The plan that a query runs in, or ran in last."""
@@ -104,17 +138,27 @@ class SharedStream:
         return ended
 
 
-def _deliver_to(results: dict[str, QueryResults]) -> Deliver:
-    """Hands the results of a micro-batch to the stores that ``results`` still holds, on Spark's callback thread."""
+def _fresh(plan: SharedPlan, names: set[str], version: int) -> Stores:
+    """Empty stores for the results of some queries from a version of the plan on."""
+    return {
+        entry.query.name: (QueryResults(result_schema(entry)), version)
+        for entry in plan.queries
+        if entry.query.name in names
+    }
+
+
+def _deliver_to(stores: Stores) -> Deliver:
+    """Hands the results of a micro-batch to those that ``stores`` holds at the time, on Spark's callback thread."""
 
     def deliver(reports: list[Report]) -> None:
         by_query: dict[str, list[ResultBatch]] = defaultdict(list)
         for report in reports:
             for name, batch in report.results:
-                by_query[name].append(batch)
+                if name in stores and report.plan >= stores[name][1]:
+                    by_query[name].append(batch)
         for name, batches in by_query.items():
-            store = results.get(name)
+            store = stores.get(name)
             if store is not None:
-                store.apply(batches)
+                store[0].apply(batches)
 
     return deliver
