@@ -19,7 +19,7 @@ import pytest
 from answers import answer_of, assert_same, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import SCHEMA, SECOND, TS, TYPES, X, streams, workloads
+from strategies import TYPES, streams, workloads
 
 from workbench.errors import EngineError, QueryError
 from workbench.logical import (
@@ -33,7 +33,6 @@ from workbench.logical import (
     Window,
     Workload,
 )
-from workbench.logical import Named as Name
 from workbench.plan import SharedPlan, compile_workload
 from workbench.runtime import BucketOperator
 from workbench.runtime.engine import Engine
@@ -167,7 +166,7 @@ def finals_so_far(engine: Engine, query: Query) -> Answer:
     return {}
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(histories(("sliding", "session")), st.data())
 def test_any_change_of_sliding_windows_and_sessions(
     history: tuple[list[pa.Table], list[Query], dict[str, tuple[int, int]]], data: st.DataObject
@@ -175,7 +174,7 @@ def test_any_change_of_sliding_windows_and_sessions(
     replay(*history, data)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(histories(ALL), st.data())
 def test_any_change_of_all_window_types(
     history: tuple[list[pa.Table], list[Query], dict[str, tuple[int, int]]], data: st.DataObject
