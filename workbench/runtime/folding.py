@@ -69,7 +69,7 @@ class Folder:
         self._inputs: list[tuple[Expression, str | None]] = []
         self._feeds = [Feed(partial.kind, self._columns(partial)) for partial in fold.partials]
         self.kinds = [feed.monoid for feed in self._feeds]
-        self.kernel = FoldKernel(self._feeds, runs=not fold.keys)
+        self.kernel = FoldKernel(self._feeds, runs=not (fold.keys or fold.gaps or fold.columns is not None))
 
     def _columns(self, partial: Partial) -> tuple[int, ...]:
         """The input columns of a partial."""
