@@ -43,7 +43,7 @@ number_leaves = st.one_of(
 numbers = st.recursive(
     number_leaves,
     lambda inner: st.one_of(
-        calls(DOUBLE, ["add", "subtract", "multiply", "divide", "modulo", "coalesce"], inner, inner),
+        calls(DOUBLE, ["add", "subtract", "multiply", "divide", "modulo", "coalesce", "pmod", "nanvl"], inner, inner),
         # A minus before a constant is part of the constant.
         calls(DOUBLE, ["negate"], inner.filter(lambda value: not isinstance(value, Literal))),
         calls(DOUBLE, ["abs"], inner),
@@ -51,7 +51,7 @@ numbers = st.recursive(
     max_leaves=8,
 )
 comparisons = st.one_of(
-    calls(BOOL, ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "in"], numbers, numbers),
+    calls(BOOL, ["equal", "null_safe_equal", "not_equal", "less", "less_equal", "greater", "in"], numbers, numbers),
     calls(BOOL, ["is_null", "is_not_null"], numbers),
     st.sampled_from([Column(BOOL, "p"), Literal(BOOL, True)]),
 )
@@ -87,10 +87,22 @@ def test_printed_form_reads_back(condition: Expression) -> None:
         ("(p OR p) AND p OR p", "(p OR p) AND p OR p"),
         ("(p = p) = p", "(p = p) = p"),
         ("`a b``c` IS NULL", "`a b``c` IS NULL"),
+        ("p IS TRUE IS NOT NULL", "(p <=> TRUE) IS NOT NULL"),
+        ("(p AND p) IS DISTINCT FROM p", "NOT (p AND p) <=> p"),
+        ("CAST(x AS string) NOT LIKE 'a!%' ESCAPE '!'", r"NOT CAST(x AS string) LIKE 'a\\%'"),
+        ("(CAST(x AS int) + 1) DIV 2 * 3 = 1", "CAST(CAST(x AS int) + 1 AS bigint) DIV 2 * 3 = 1"),
+        (
+            "(ts + INTERVAL 1 DAY) - INTERVAL '90' MINUTE < ts",
+            "ts + INTERVAL '1 day' - INTERVAL '1 hour 30 minutes' < ts",
+        ),
+        ("ts - INTERVAL '1' YEAR < ts", "ts - INTERVAL '12 months' < ts"),
+        ("TRIM(BOTH 'x' FROM upper('x')) = ltrim('x')", "TRIM(BOTH 'x' FROM upper('x')) = ltrim('x')"),
+        ("TRY_CAST(x AS string) RLIKE 'x'", "TRY_CAST(x AS string) RLIKE 'x'"),
     ],
 )
 def test_brackets(text: str, printed: str) -> None:
     assert str(read(text)) == printed
+    assert read(printed) == read(text)
 
 
 @settings(deadline=None)

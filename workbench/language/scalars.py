@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -10,32 +11,14 @@ from sqlglot import exp
 
 from workbench.algebra import AGGREGATES, Aggregate
 from workbench.errors import QueryError, did_you_mean
-from workbench.language.literals import convert, fold_cast, moment, number
+from workbench.language.literals import convert, moment, number
+from workbench.language.operators import HANDLERS, NAMED_HANDLERS, Handler, refuse_unsteady
 from workbench.language.sql import SqlText
 from workbench.language.windows import FORMS, refuse_form
 from workbench.logical import AggregateCall, Call, Column, Expression, Literal, Stream
 from workbench.logical.expressions import operands
-from workbench.logical.functions import FUNCTIONS, SQL_FUNCTIONS, ScalarFunction, check_arity, resolve_call
-from workbench.logical.types import SQL_TYPES, can_cast, common_type, is_temporal, language_type, type_name
-
-#: Operators and keywords by the class of their node.
-OPERATORS: dict[type[exp.Expr], str] = {
-    exp.Or: "or",
-    exp.And: "and",
-    exp.EQ: "equal",
-    exp.NEQ: "not_equal",
-    exp.LT: "less",
-    exp.LTE: "less_equal",
-    exp.GT: "greater",
-    exp.GTE: "greater_equal",
-    exp.Like: "like",
-    exp.Add: "add",
-    exp.Sub: "subtract",
-    exp.Mul: "multiply",
-    exp.Div: "divide",
-    exp.Mod: "modulo",
-    exp.DPipe: "concat",
-}
+from workbench.logical.functions import FUNCTIONS, SQL_FUNCTIONS, check_arity, resolve_call
+from workbench.logical.types import common_type, is_temporal, language_type, type_name
 
 #: What SQL knows and this language does not (yet), and the nearest thing that works.
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
@@ -48,14 +31,6 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Select: ("a subquery is not supported", "write it as a statement of its own"),
     exp.Exists: ("a subquery is not supported", "write it as a statement of its own"),
     exp.Star: ("`*` is not supported", "name the columns; `count(*)` counts the rows"),
-    exp.Interval: (
-        "arithmetic with an `INTERVAL` is not supported",
-        "an interval works inside `window(ts, size, slide)`",
-    ),
-    exp.NullSafeEQ: ("`<=>` is not supported", "`a = b OR (a IS NULL AND b IS NULL)` works"),
-    exp.ILike: ("`ILIKE` is not supported", "`lower(x) LIKE '...'` works"),
-    exp.RegexpLike: ("`RLIKE` is not supported", "`LIKE` works"),
-    exp.IntDiv: ("`DIV` is not supported", "`CAST(a / b AS bigint)` works"),
     exp.Placeholder: ("a parameter is not supported", "write the value itself"),
     exp.Concat: ("text beside text is not supported", "a quote inside text is written \\', and `||` joins texts"),
 }
@@ -63,7 +38,7 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
 #: The parts of a node that the binder looks at; a node that has another one means something else.
 _UNDERSTOOD = {
     "this", "expression", "expressions", "negate", "low", "high", "ifs", "true", "default", "to", "table",
-    "is_string", "safe", "typed", "_type",
+    "is_string", "safe", "typed", "_type", "position", "unit", "field",
 }  # fmt: skip
 
 
@@ -95,7 +70,7 @@ class ExpressionBinder:
 
     def bind(self, node: exp.Expr) -> Expression:
         """The typed expression that ``node`` means."""
-        bound = self._bind(node)
+        bound = self.inner(node)
         if self._scope.keys is not None and self._loose:
             column, place = self._loose[0]
             raise self._text.error(
@@ -112,7 +87,8 @@ class ExpressionBinder:
             raise self._text.error(f"{self._scope.clause} needs a condition, got `{type_name(bound.type)}`", node)
         return bound
 
-    def _bind(self, node: exp.Expr) -> Expression:
+    def inner(self, node: exp.Expr) -> Expression:
+        """A part of the expression; for handlers of what is around it."""
         mark = len(self._loose)
         bound = self._dispatch(node)
         if isinstance(bound, AggregateCall) or bound in (self._scope.keys or ()):
@@ -130,22 +106,31 @@ class ExpressionBinder:
         message, hint = _REFUSED.get(type(node), (f"`{self._text.source(node)}` is not supported", ""))
         return self._text.error(message, node, hint=hint)
 
-    def _operator(self, node: exp.Expr) -> Expression:
-        sides = [self._bind(node.this), self._bind(node.expression)]
-        call = self._call(FUNCTIONS[OPERATORS[type(node)]], node, sides)
-        return self._call(FUNCTIONS["not"], node, [call]) if node.args.get("negate") else call
-
-    def _call(self, function: ScalarFunction, node: exp.Expr, arguments: list[Expression]) -> Expression:
+    def call(self, name: str, node: exp.Expr, arguments: list[Expression]) -> Expression:
         """A checked call, its arguments converted to the types that the function takes."""
+        function = FUNCTIONS[name]
         with self._text.at(node):
-            arguments = _times_from_text(arguments)
+            arguments = _times_from_text(arguments, function.constants)
             signature = resolve_call(function, tuple(argument.type for argument in arguments))
             converted = tuple(map(convert, arguments, signature.parameters))
-            first_constant = len(converted) if function.constant_from is None else function.constant_from
-            if not all(isinstance(argument, Literal) for argument in converted[first_constant:]):
-                wanted = f"argument {first_constant + 1} of `{function.name}` must be a constant"
-                raise QueryError(wanted)
+            for position in function.constants:
+                if position < len(converted) and not isinstance(converted[position], Literal):
+                    raise QueryError(f"argument {position + 1} of `{function.name}` must be a constant")
+            if function.check is not None:
+                function.check(*(each.value if isinstance(each, Literal) else None for each in converted))
             return Call(signature.result, function.name, converted)
+
+    def error(self, message: str, node: exp.Expr, *, hint: str | None = None) -> QueryError:
+        """A QueryError that underlines ``node``."""
+        return self._text.error(message, node, hint=hint)
+
+    def at(self, node: exp.Expr) -> AbstractContextManager[None]:
+        """Give a QueryError without a place the place of ``node``."""
+        return self._text.at(node)
+
+    def source(self, node: exp.Expr) -> str:
+        """The text of ``node`` as the user wrote it."""
+        return self._text.source(node)
 
     def _column(self, node: exp.Expr) -> Expression:
         if isinstance(node.this, exp.Star):
@@ -162,6 +147,7 @@ class ExpressionBinder:
         found = name if name in stream.schema.names else by_fold.get(name.casefold())
         if found is None:
             self._refuse_window_value(node, name)
+            refuse_unsteady(self, node)
             choices = [*stream.schema.names, *self._scope.aliases]
             hint = did_you_mean(name, choices, "column")
             raise self._text.error(f"unknown column `{name}` in `{stream.name}`", node, hint=hint)
@@ -191,65 +177,18 @@ class ExpressionBinder:
                 f'"{node.this}" is text here, not the column', node, hint=f"write the column as `{node.this}`"
             )
 
-    def _negate(self, node: exp.Expr) -> Expression:
-        if isinstance(node.this, exp.Literal) and not node.this.is_string:
-            with self._text.at(node):
-                return number(f"-{node.this.this}")
-        return self._call(FUNCTIONS["negate"], node, [self._bind(node.this)])
-
-    def _is(self, node: exp.Expr) -> Expression:
-        if not isinstance(node.expression, exp.Null):
-            raise self._text.error("only `IS NULL` and `IS NOT NULL` are supported", node)
-        return self._call(FUNCTIONS["is_null"], node, [self._bind(node.this)])
-
-    def _not(self, node: exp.Expr) -> Expression:
-        inner = node.this
-        if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
-            return self._call(FUNCTIONS["is_not_null"], node, [self._bind(inner.this)])
-        return self._call(FUNCTIONS["not"], node, [self._bind(inner)])
-
-    def _in(self, node: exp.Expr) -> Expression:
-        return self._call(FUNCTIONS["in"], node, [self._bind(each) for each in (node.this, *node.expressions)])
-
-    def _between(self, node: exp.Expr) -> Expression:
-        value = self._bind(node.this)
-        low = self._call(FUNCTIONS["greater_equal"], node, [value, self._bind(node.args["low"])])
-        high = self._call(FUNCTIONS["less_equal"], node, [value, self._bind(node.args["high"])])
-        return self._call(FUNCTIONS["and"], node, [low, high])
-
-    def _case(self, node: exp.Expr) -> Expression:
-        arguments = []
-        subject = None if node.this is None else self._bind(node.this)
-        for branch in node.args["ifs"]:
-            condition = self._bind(branch.this)
-            if subject is not None:
-                condition = self._call(FUNCTIONS["equal"], branch, [subject, condition])
-            arguments += [condition, self._bind(branch.args["true"])]
-        if node.args.get("default") is not None:
-            arguments.append(self._bind(node.args["default"]))
-        return self._call(FUNCTIONS["case"], node, arguments)
-
-    def _cast(self, node: exp.Expr) -> Expression:
-        written = node.args["to"].sql(dialect="spark").casefold()
-        target = SQL_TYPES.get(written)
-        if target is None:
-            hint = did_you_mean(written, SQL_TYPES, "type")
-            raise self._text.error(f"unknown or unsupported type `{written}`", node, hint=hint)
-        argument = self._bind(node.this)
-        if not can_cast(argument.type, target):
-            raise self._text.error(f"cannot convert `{type_name(argument.type)}` to `{type_name(target)}`", node)
-        with self._text.at(node):
-            return fold_cast(argument, target)
-
     def _function(self, node: exp.Expr) -> Expression:
         name = node.name.casefold()
+        if name in NAMED_HANDLERS:
+            return NAMED_HANDLERS[name](self, node)
         if name in SQL_FUNCTIONS:
-            return self._call(SQL_FUNCTIONS[name], node, [self._bind(each) for each in node.expressions])
+            return self.call(SQL_FUNCTIONS[name].name, node, [self.inner(each) for each in node.expressions])
         if name in AGGREGATES:
             return self._aggregate(name, node, *self._aggregate_arguments(AGGREGATES[name], node))
         if name in FORMS:
             raise refuse_form(self._text, node, self._scope.clause)
-        hint = did_you_mean(name, [*SQL_FUNCTIONS, *AGGREGATES, *FORMS], "function")
+        refuse_unsteady(self, node)
+        hint = did_you_mean(name, [*SQL_FUNCTIONS, *NAMED_HANDLERS, *AGGREGATES, *FORMS], "function")
         raise self._text.error(f"unknown function `{node.name}`", node, hint=hint)
 
     def _within_group(self, node: exp.Expr) -> Expression:
@@ -328,35 +267,26 @@ def convert_null(expression: Expression, kind: pa.DataType) -> Expression:
     return convert(expression, kind) if pa.types.is_null(expression.type) else expression
 
 
-def _times_from_text(arguments: list[Expression]) -> list[Expression]:
-    """Text constants beside a date or a timestamp are times: the one conversion that needs no ``CAST``."""
+def _times_from_text(arguments: list[Expression], constants: tuple[int, ...]) -> list[Expression]:
+    """Text constants beside a date or a timestamp are times: the one conversion that needs no ``CAST``.
+
+    Not at the positions ``constants``, where text is a unit or a format.
+    """
     kinds = [argument.type for argument in arguments if is_temporal(argument.type)]
     if not kinds:
         return arguments
     return [
         moment(argument.value, kinds[0])
-        if isinstance(argument, Literal) and isinstance(argument.value, str)
+        if isinstance(argument, Literal) and isinstance(argument.value, str) and position not in constants
         else argument
-        for argument in arguments
+        for position, argument in enumerate(arguments)
     ]
 
 
-_Handler = Callable[[ExpressionBinder, exp.Expr], Expression]
-_HANDLERS: dict[type[exp.Expr], _Handler] = {
-    **dict.fromkeys(OPERATORS, ExpressionBinder._operator),
+_HANDLERS: dict[type[exp.Expr], Handler] = {
+    **HANDLERS,
     exp.Column: ExpressionBinder._column,
     exp.Literal: ExpressionBinder._literal,
-    exp.Boolean: lambda binder, node: Literal(pa.bool_(), bool(node.this)),
-    exp.Null: lambda binder, node: Literal(pa.null(), None),
-    exp.Paren: lambda binder, node: binder._bind(node.this),
-    exp.Neg: ExpressionBinder._negate,
-    exp.Not: ExpressionBinder._not,
-    exp.Is: ExpressionBinder._is,
-    exp.In: ExpressionBinder._in,
-    exp.Between: ExpressionBinder._between,
-    exp.Case: ExpressionBinder._case,
-    exp.Cast: ExpressionBinder._cast,
-    exp.TryCast: ExpressionBinder._cast,
     exp.Anonymous: ExpressionBinder._function,
     exp.WithinGroup: ExpressionBinder._within_group,
 }

@@ -25,13 +25,15 @@ _DIALECT = Spark()
 
 
 class _Parser(SparkParser):
-    """Spark's grammar without Spark's functions: only ``CAST`` and ``CASE`` have a syntax of their own.
+    """Spark's grammar without Spark's functions, but for those with a syntax of their own, such as ``CAST``.
 
     And without the clause ``WINDOW name AS (...)``, for which sqlglot takes ``GROUP BY window(...)``.
     """
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
-    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CAST": SparkParser.FUNCTION_PARSERS["CAST"]}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        name: SparkParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "TRIM")
+    }
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
     QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Any]] = {
@@ -39,17 +41,26 @@ class _Parser(SparkParser):
     }
     QUERY_MODIFIER_TOKENS: ClassVar[set[Any]] = set(QUERY_MODIFIER_PARSERS)
 
+    def _parse_interval(self, *args: Any, **options: Any) -> exp.Add | exp.Interval | None:
+        """The same with its place, which sqlglot does not mark."""
+        first = self._curr
+        node = super()._parse_interval(*args, **options)
+        if isinstance(node, exp.Interval):
+            node.meta.update(start=first.start, end=self._prev.end)
+        return node
+
 
 #: The word with which a node begins where its first child is not its beginning.
 _FIRST_WORDS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Case: ("CASE",),
-    exp.TryCast: ("CAST",),
+    exp.TryCast: ("CAST", "TRY_CAST"),
+    exp.Extract: ("EXTRACT",),
+    exp.Trim: ("TRIM",),
     exp.Not: ("NOT", "!"),
     exp.Neg: ("-",),
     exp.Paren: ("(",),
     exp.Subquery: ("(",),
     exp.Tuple: ("(",),
-    exp.Interval: ("INTERVAL",),
     exp.Distinct: ("DISTINCT",),
     exp.Placeholder: (":", "?"),
     exp.Select: ("SELECT",),
@@ -69,6 +80,7 @@ _FIRST_WORDS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Join: ("JOIN", ","),
 }
 _OPENING = {"(": ")", "[": "]", "CASE": "END"}
+_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 _CLOSING = set(_OPENING.values())
 _IS_WORDS = {"IS", "NOT", "NULL", "TRUE", "FALSE"}
 #: After a comma something must come; sqlglot would not mind these.
@@ -146,15 +158,13 @@ class SqlText:
         depth, position = 0, first
         while position < len(self.tokens) and (position <= last or depth > 0):
             word = self.tokens[position].text.upper()
-            if self.tokens[position].token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+            if self.tokens[position].token_type not in _QUOTED:
                 depth += (word in _OPENING) - (word in _CLOSING and depth > 0)
             position += 1
         return position - 1 + self._unmarked_tail(node, position)
 
     def _unmarked_tail(self, node: exp.Expr, position: int) -> int:
         """How many tokens from ``position`` on belong to ``node`` and are marked by none of its children."""
-        if isinstance(node, exp.Interval):
-            return 1 if node.args.get("unit") else 0
         is_test = isinstance(node, exp.Is) or isinstance(node.this, exp.Is)
         words = [token.text.upper() for token in self.tokens[position : position + 3]] if is_test else []
         return len(list(takewhile(_IS_WORDS.__contains__, words)))
@@ -222,7 +232,8 @@ def _select(text: SqlText, node: exp.Expr) -> exp.Select:
 
 def _refuse_loose_commas(text: SqlText) -> None:
     for token, after in zip_longest(text.tokens, text.tokens[1:]):
-        if token.token_type == TokenType.COMMA and (after is None or after.text.upper() in _CLAUSE_WORDS):
+        ends = after is None or (after.token_type not in _QUOTED and after.text.upper() in _CLAUSE_WORDS)
+        if token.token_type == TokenType.COMMA and ends:
             raise text.error("nothing comes after this comma", Span(token.start, token.end + 1))
 
 

@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 
 from workbench.errors import DataError
 from workbench.logical.expressions import Call, Cast, Column, Expression, Literal
-from workbench.runtime.functions import KERNELS, Value, cast
+from workbench.runtime.casts import cast, try_cast
+from workbench.runtime.functions import KERNELS
+from workbench.runtime.values import Value
 
 Columns: TypeAlias = "pa.RecordBatch | Mapping[Expression, pa.Array]"
 
@@ -68,7 +70,8 @@ class _Rows:
         if isinstance(expression, Column) and self.batch is not None:
             return cast(self.batch.column(expression.name), expression.type, str(expression))
         if isinstance(expression, Cast):
-            return cast(self.value(expression.argument), expression.type, str(expression))
+            convert = try_cast if expression.safe else cast
+            return convert(self.value(expression.argument), expression.type, str(expression))
         if isinstance(expression, Call):
             return self._call(expression)
         raise KeyError(f"no column was given for {expression}")
