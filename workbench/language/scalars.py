@@ -13,12 +13,13 @@ from workbench.algebra import AGGREGATES, Aggregate
 from workbench.errors import QueryError, did_you_mean
 from workbench.language.literals import convert, moment, number
 from workbench.language.operators import HANDLERS, NAMED_HANDLERS, Handler, refuse_unsteady
+from workbench.language.relations import Relation
 from workbench.language.sql import SqlText
 from workbench.language.windows import FORMS, refuse_form
-from workbench.logical import AggregateCall, Call, Column, Expression, Literal, Stream
+from workbench.logical import AggregateCall, Call, Expression, Literal
 from workbench.logical.expressions import operands
 from workbench.logical.functions import FUNCTIONS, SQL_FUNCTIONS, check_arity, resolve_call
-from workbench.logical.types import common_type, is_temporal, language_type, type_name
+from workbench.logical.types import common_type, is_temporal, type_name
 
 #: What SQL knows and this language does not (yet), and the nearest thing that works.
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
@@ -27,11 +28,16 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
         "a window that slides by time works: `GROUP BY window(ts, '10 minutes', '1 minute')`",
     ),
     exp.Filter: ("`FILTER` is not supported", "`count_if(condition)` and `sum(if(condition, x, NULL))` work"),
-    exp.Subquery: ("a subquery is not supported", "write it as a statement of its own"),
-    exp.Select: ("a subquery is not supported", "write it as a statement of its own"),
-    exp.Exists: ("a subquery is not supported", "write it as a statement of its own"),
+    **dict.fromkeys(
+        (exp.Subquery, exp.Select, exp.Exists),
+        ("a subquery is supported in FROM alone", "a join finds the rows that have a partner in a table"),
+    ),
     exp.Star: ("`*` is not supported", "name the columns; `count(*)` counts the rows"),
-    exp.Placeholder: ("a parameter is not supported", "write the value itself"),
+    exp.Placeholder: ("this is no parameter", "a parameter is written `{{name}}`"),
+    exp.Array: (
+        "a list of values is not supported here",
+        "it can stand behind `IN`, or as an argument of `quantile`",
+    ),
     exp.Concat: ("text beside text is not supported", "a quote inside text is written \\', and `||` joins texts"),
 }
 
@@ -46,15 +52,14 @@ _UNDERSTOOD = {
 class Scope:
     """What an expression may use where it stands.
 
-    ``clause`` names the place in errors. ``qualifier`` is the name that may stand before a column's.
+    ``relation`` has the columns, ``clause`` names the place in errors.
     ``keys`` is None where single rows are seen (WHERE, GROUP BY, the argument of an aggregate); otherwise aggregates
     are allowed and columns must be part of one of the keys. ``aliases`` are folded names of select items that can
     be used, before columns.
     """
 
-    stream: Stream
+    relation: Relation
     clause: str
-    qualifier: str
     keys: frozenset[Expression] | None = None
     aliases: Mapping[str, Expression] = field(default_factory=dict)
 
@@ -66,13 +71,14 @@ class ExpressionBinder:
         self._text = text
         self._scope = scope
         #: Columns seen so far that neither a key nor an aggregate covers, with their nodes.
-        self._loose: list[tuple[Column, exp.Expr]] = []
+        self._loose: list[tuple[Expression, exp.Expr]] = []
 
     def bind(self, node: exp.Expr) -> Expression:
         """The typed expression that ``node`` means."""
         bound = self.inner(node)
         if self._scope.keys is not None and self._loose:
-            column, place = self._loose[0]
+            _, place = self._loose[0]
+            column = self._text.source(place)
             raise self._text.error(
                 f"`{column}` is neither a key nor inside an aggregate",
                 place,
@@ -138,22 +144,26 @@ class ExpressionBinder:
         name, qualifier = node.name, node.text("table")
         if not qualifier and name.casefold() in self._scope.aliases:
             return self._scope.aliases[name.casefold()]
-        if qualifier and qualifier.casefold() != self._scope.qualifier.casefold():
+        relation = self._scope.relation
+        if qualifier and qualifier.casefold() not in map(str.casefold, relation.qualifiers):
             self._refuse_window_value(node, qualifier)
-            hint = f"columns are those of `{self._scope.qualifier}`"
+            hint = f"columns are those of {relation.describe()}"
             raise self._text.error(f"unknown source `{qualifier}`", node, hint=hint)
-        stream = self._scope.stream
-        by_fold = {column.casefold(): column for column in reversed(stream.schema.names)}
-        found = name if name in stream.schema.names else by_fold.get(name.casefold())
-        if found is None:
+        found = relation.find(name, qualifier)
+        if not found:
             self._refuse_window_value(node, name)
             refuse_unsteady(self, node)
-            choices = [*stream.schema.names, *self._scope.aliases]
-            hint = did_you_mean(name, choices, "column")
-            raise self._text.error(f"unknown column `{name}` in `{stream.name}`", node, hint=hint)
-        column = Column(language_type(stream.schema.field(found).type), found)
-        self._loose.append((column, node))
-        return column
+            where = f"`{qualifier}`" if qualifier else relation.describe()
+            hint = relation.hint(name, list(self._scope.aliases))
+            raise self._text.error(f"unknown column `{name}` in {where}", node, hint=hint)
+        if len(found) > 1:
+            choices = " or ".join(f"`{each.qualifier}.{each.name}`" for each in found)
+            raise self._text.error(f"`{name}` is ambiguous", node, hint=f"write {choices}")
+        bound = found[0].expression
+        # A computed column of a sub-select may be a constant, which needs no key.
+        if not isinstance(bound, Literal):
+            self._loose.append((bound, node))
+        return bound
 
     def _refuse_window_value(self, node: exp.Expr, name: str) -> None:
         if name.casefold() == "window":
@@ -172,7 +182,7 @@ class ExpressionBinder:
 
     def _refuse_quoted_column(self, node: exp.Expr) -> None:
         """Other dialects put names between double quotes; here that is text, and a filter on it a silent fault."""
-        if node.this in self._scope.stream.schema.names and self._text.source(node).startswith('"'):
+        if node.this in self._scope.relation.names and self._text.source(node).startswith('"'):
             raise self._text.error(
                 f'"{node.this}" is text here, not the column', node, hint=f"write the column as `{node.this}`"
             )

@@ -250,7 +250,9 @@ def _syntax_error(text: SqlText, error: ParseError) -> QueryError:
     description = str(fault.get("description") or "")
     wanted = description[0].lower() + description[1:] if description.startswith("Expecting") else ""
     message = f"cannot read the SQL at `{place}`" + (f": {wanted}" if wanted else "")
-    return text.error(message, span)
+    opened = text.sql.rfind("{{", 0, span.start + 1)
+    in_parameter = opened >= 0 and "}}" not in text.sql[opened : span.start]
+    return text.error(message, span, hint="a parameter is one name, `{{name}}`" if in_parameter else None)
 
 
 def _position(sql: str, line: int, column: int) -> int:

@@ -75,6 +75,11 @@ class Column(Expression):
 
     name: str
 
+    @property
+    def stored(self) -> str:
+        """The name of the column among the rows."""
+        return self.name
+
     def __str__(self) -> str:
         return quote_name(self.name)
 

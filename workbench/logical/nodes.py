@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from workbench.errors import QueryError
 from workbench.logical.expressions import Expression, Named
+from workbench.logical.joins import Joined, conjunction, conjuncts, joins_of
 from workbench.time import format_duration
 
 
@@ -87,8 +88,11 @@ class Query:
     def __str__(self) -> str:
         levels = ", ".join(f"'{window.label}'" for window in self.windows)
         lines = [f"Query {self.name} on {self.stream.name}"]
-        if self.where is not None:
-            lines.append(f"  where  {self.where}")
+        lines += [f"  with   {join}" for join in joins_of(self.where)]
+        where = conjunction([each for each in conjuncts(self.where) if not isinstance(each, Joined)])
+        shown = where if joins_of(self.where) else self.where
+        if shown is not None:
+            lines.append(f"  where  {shown}")
         if self.keys:
             lines.append(f"  by     {', '.join(map(str, self.keys))}")
         lines.append(f"  zoom   {self.stream.time}: {levels}")

@@ -16,8 +16,10 @@ from workbench.codegen.source import Feed
 from workbench.errors import DataError
 from workbench.kernels.slicing import Slices, cut, slices_of
 from workbench.logical import Column, Expression, walk
+from workbench.logical.joins import Join, conjuncts, joins_of, split_at_joins
 from workbench.plan import Fold, Partial, SharedPlan
 from workbench.runtime.expressions import evaluate, evaluate_filter
+from workbench.runtime.joining import columns_of, joined
 from workbench.runtime.keys import Codes, number_keys
 from workbench.time import LIMIT
 
@@ -49,6 +51,10 @@ class Folder:
         self._feeds = [Feed(partial.kind, self._columns(partial)) for partial in fold.partials]
         self.kinds = [feed.monoid for feed in self._feeds]
         self.kernel = FoldKernel(self._feeds, runs=not fold.keys)
+        self._joins = joins_of(fold.where)
+        self._before, self._after = split_at_joins(fold.where)
+        expressions = [entry[0] for entry in self._inputs] + [named.expression for named in fold.keys]
+        self._table_columns = columns_of([*expressions, *conjuncts(self._after), *_keys_of(self._joins)])
 
     def _columns(self, partial: Partial) -> tuple[int, ...]:
         """The input columns of a partial."""
@@ -66,10 +72,12 @@ class Folder:
 
     def read(self, batch: pa.RecordBatch, slices: Slices) -> Rows:
         """What the fold takes of a batch; every row of the batch has an event time and a slice."""
-        if self.spec.where is not None:
-            mask = evaluate_filter(self.spec.where, batch)
-            batch = batch.filter(mask)
-            slices = slices.only(mask.to_numpy(zero_copy_only=False))
+        batch, slices = _passing(self._before, batch, slices)
+        for join in self._joins:
+            batch, times = joined(batch, join, self._table_columns.get(join, ()))
+            if times is not None:
+                slices = slices.only(times)
+        batch, slices = _passing(self._after, batch, slices)
         codes: Codes | None = None
         keys: list[pa.Array] = []
         if self.spec.keys and len(batch):
@@ -100,6 +108,18 @@ class Folder:
     def fold_cells(self, group: Array, inputs: Sequence[tuple[Array, Array | None]], cells: Sequence[Fields]) -> None:
         """Fold rows into cells that are known by number; for folds with keys."""
         self.kernel.into(cells, group, inputs, self.kernel.ready(len(group)))
+
+
+def _passing(condition: Expression | None, batch: pa.RecordBatch, slices: Slices) -> tuple[pa.RecordBatch, Slices]:
+    """The rows for which a condition is true, and their slices."""
+    if condition is None:
+        return batch, slices
+    mask = evaluate_filter(condition, batch)
+    return batch.filter(mask), slices.only(mask.to_numpy(zero_copy_only=False))
+
+
+def _keys_of(joins: Sequence[Join]) -> list[Expression]:
+    return [key for join in joins for key in join.keys]
 
 
 def chosen(inputs: Sequence[tuple[Array, Array | None]], rows: slice | Array) -> list[tuple[Array, Array | None]]:
