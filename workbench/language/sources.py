@@ -224,11 +224,8 @@ class SourceBinder:
         name = self._name(node.this)
         found = _folded(self._catalog.tables, name)
         if found is None:
-            if (
-                name.casefold() in known
-                or _folded(self._catalog.streams, name)
-                or _folded(self._catalog.snippets, name)
-            ):
+            streams = [*known, *self._catalog.streams, *self._catalog.snippets]
+            if name.casefold() in map(str.casefold, streams):
                 raise self._text.error(
                     f"a join of two streams is not supported: `{name}` is one", node.this,
                     hint="rows that do not change can be a table, `workbench.table(name, data)`; for the rest, write "
