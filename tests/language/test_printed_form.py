@@ -43,7 +43,7 @@ number_leaves = st.one_of(
 numbers = st.recursive(
     number_leaves,
     lambda inner: st.one_of(
-        calls(DOUBLE, ["add", "subtract", "multiply", "divide", "modulo", "coalesce", "pmod", "nanvl"], inner, inner),
+        calls(DOUBLE, ["add", "subtract", "multiply", "divide", "modulo", "coalesce"], inner, inner),
         # A minus before a constant is part of the constant.
         calls(DOUBLE, ["negate"], inner.filter(lambda value: not isinstance(value, Literal))),
         calls(DOUBLE, ["abs"], inner),

@@ -57,7 +57,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=100)
+@settings(deadline=None, max_examples=100)
 @given(st.lists(st.tuples(ROWS, st.sampled_from([Status.PROVISIONAL, Status.FINAL, Status.ABSENT])), max_size=6))
 def test_the_newest_result_stands(batches: list[tuple[list[Any], Status]]) -> None:
     results, expected = QueryResults(SCHEMA), {}

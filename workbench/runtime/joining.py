@@ -9,10 +9,10 @@ The keys of a table are numbered once a process; the rows that a number has stan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.logical import Expression, walk
-from workbench.logical.joins import Join, TableColumn
+from workbench.logical.joins import Join, TableColumn, conjuncts, joins_of, split_at_joins
 from workbench.runtime.casts import cast
-from workbench.runtime.expressions import evaluate
+from workbench.runtime.expressions import evaluate, evaluate_filter
 
 Array = npt.NDArray[Any]
 
 
-def columns_of(expressions: Iterable[Expression]) -> dict[Join, tuple[TableColumn, ...]]:
+#: Makes other rows of the rows of a batch, and says how often each is there; None for once each, in place.
+Step: TypeAlias = Callable[[pa.RecordBatch], tuple[pa.RecordBatch, "Array | None"]]
+
+
+def steps_of(where: Expression | None, read: Iterable[Expression]) -> list[Step]:
+    """What a filter makes of the rows of a stream, for expressions that are ``read`` of them: filters and joins."""
+    before, after = split_at_joins(where)
+    joins = joins_of(where)
+    keys = [key for join in joins for key in join.keys]
+    columns = _columns_of([*read, *keys, *conjuncts(after)])
+    steps: list[Step] = [] if before is None else [partial(passing, condition=before)]
+    steps += [partial(joined, join=join, columns=columns.get(join, ())) for join in joins]
+    return steps if after is None else [*steps, partial(passing, condition=after)]
+
+
+def passing(batch: pa.RecordBatch, condition: Expression) -> tuple[pa.RecordBatch, Array]:
+    """The rows for which a condition is true, and the mask of them."""
+    mask = evaluate_filter(condition, batch)
+    return batch.filter(mask), mask.to_numpy(zero_copy_only=False)
+
+
+def _columns_of(expressions: Iterable[Expression]) -> dict[Join, tuple[TableColumn, ...]]:
     """The columns of each joined table that some expressions use."""
     found: dict[Join, dict[TableColumn, None]] = {}
     for expression in expressions:

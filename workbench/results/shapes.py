@@ -1,0 +1,132 @@
+"""The shapes of results: what a writer hands over and what a reader gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Array = npt.NDArray[Any]
+
+#: What a struct, a list or a text costs in memory, about: the budget of a level counts with it.
+OBJECT_BYTES = 512
+
+
+class Status(IntEnum):
+    """What a result is worth. ``ABSENT`` marks a window without a row, and withdraws a provisional one."""
+
+    ABSENT = 0
+    PROVISIONAL = 1
+    FINAL = 2
+    REVISED = 3
+
+
+@dataclass(frozen=True)
+class Level:
+    """One zoom level, in microseconds.
+
+    A regular one has the windows ``[start, start + size)`` with ``start = offset + k * slide``. The windows of an
+    irregular one, whose slide is 0, have bounds of their own, which may differ by key; its ``size`` is what a window
+    is about as long as, 0 if that is not known.
+    """
+
+    label: str
+    size: int
+    slide: int
+    offset: int = 0
+
+    @property
+    def regular(self) -> bool:
+        """Whether bounds follow from the level alone."""
+        return self.slide > 0
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The shape of one query's results: its levels from fine to coarse, key columns and value columns."""
+
+    query: str
+    levels: tuple[Level, ...]
+    keys: tuple[tuple[str, pa.DataType], ...]
+    values: tuple[tuple[str, pa.DataType], ...]
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """The value columns that a line can show: numbers, booleans and times; not structs, lists or text."""
+        return tuple(name for name, kind in self.values if storage(kind) is not object)
+
+
+@dataclass(frozen=True)
+class ResultBatch:
+    """Some windows of one level, columnar; all arrays have one length.
+
+    ``keys`` are Arrow arrays in the order of the schema, ``values`` Arrow arrays (NULL where the aggregate has no
+    value), ``starts`` int64 microseconds, ``status`` int8 codes of :class:`Status`, ``revisions`` int16. Irregular
+    levels add the windows' ``ends`` and ``numbers``: what identifies a window within its key, int64, ascending with
+    time. At regular ones the start does.
+    """
+
+    level: int
+    starts: Array
+    keys: tuple[pa.Array, ...]
+    values: tuple[pa.Array, ...]
+    status: Array
+    revisions: Array
+    ends: Array | None = None
+    numbers: Array | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """A range of one level for some keys: matrices ``[window, key]``, a copy that nobody else changes.
+
+    ``values[name][i, j]`` is NaN where NULL or where ``status[i, j]`` is ABSENT. ``starts`` ascends, at a regular
+    level by the slide; ``ends`` has a column for each key, or one for all.
+    """
+
+    level: int
+    starts: Array
+    ends: Array
+    keys: tuple[tuple[Any, ...], ...]
+    values: dict[str, Array]
+    status: Array
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Kept windows, an entry each: the place of its key, bounds, (values, validity) columns, status, revision."""
+
+    keys: Array
+    starts: Array
+    ends: Array
+    values: list[tuple[Array, Array]]
+    status: Array
+    revisions: Array
+
+
+def storage(kind: pa.DataType) -> npt.DTypeLike:
+    """The NumPy type that a value column is kept in."""
+    if pa.types.is_boolean(kind):
+        return np.bool_
+    if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
+        return np.int64
+    return np.float64 if pa.types.is_floating(kind) else object
+
+
+def unpacked(array: pa.Array, dtype: npt.DTypeLike) -> tuple[Array, Array]:
+    """Values (0 where NULL) and validity of an Arrow array; structs, lists and text as Python objects."""
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    if np.dtype(dtype).hasobject:
+        cells = np.empty(len(array), object)
+        cells[:] = array.to_pylist()
+        return cells, valid
+    if pa.types.is_date32(array.type):
+        array = array.cast(pa.int32())
+    elif pa.types.is_temporal(array.type):
+        array = array.cast(pa.int64())
+    filled = array.fill_null(False if pa.types.is_boolean(array.type) else 0) if array.null_count else array
+    return filled.to_numpy(zero_copy_only=False).astype(dtype), valid

@@ -1,0 +1,154 @@
+"""Results of running queries: a thread-safe, bounded store of windows by (query, level, key).
+
+The writer (a Spark callback or the in-process engine) hands over whole batches of columns; any number of readers
+(plots, ``results()``) copy ranges out. Applying a batch twice changes nothing: a result is identified by
+(query, level, key, window), and the newest one stands.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from workbench.errors import QueryError, did_you_mean
+from workbench.results.grid import GridLevel
+from workbench.results.ledger import LedgerLevel
+from workbench.results.shapes import ResultBatch, Schema, Series, Status
+
+
+class QueryResults:
+    """The results of one query, all levels. Every method may be called from any thread.
+
+    ``budget`` bounds the bytes of each level; at least 1,000 windows of each key are kept whatever it says.
+    """
+
+    def __init__(self, schema: Schema, budget: int = 256 << 20) -> None:
+        self.schema = schema
+        self.budget = budget
+        self._lock = threading.RLock()
+        self._levels = self._empty()
+        self._version = 0
+        self._listeners: list[Callable[[], None]] = []
+
+    def _empty(self) -> list[GridLevel | LedgerLevel]:
+        kinds = (GridLevel if level.regular else LedgerLevel for level in self.schema.levels)
+        return [kind(self.schema, number, self.budget) for number, kind in enumerate(kinds)]
+
+    @property
+    def version(self) -> int:
+        """Grows by one with every applied change; unequal numbers mean that something may have changed."""
+        return self._version
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call ``listener()`` after every change, on the writer's thread, so it must only set a flag.
+
+        Returns a function that ends the subscription.
+        """
+        with self._lock:
+            self._listeners.append(listener)
+
+        def cancel() -> None:
+            with self._lock:
+                if listener in self._listeners:
+                    self._listeners.remove(listener)
+
+        return cancel
+
+    def apply(self, batches: Iterable[ResultBatch]) -> None:
+        """Take over result batches; one version step and one notification for all of them."""
+        with self._lock:
+            for batch in batches:
+                if len(batch.starts):
+                    self._levels[batch.level].apply(batch)
+            self._version += 1
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener()
+
+    def clear(self) -> None:
+        """Forget everything, as before the first batch."""
+        with self._lock:
+            self._levels = self._empty()
+            self._version += 1
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener()
+
+    def keys(self, level: int = 0) -> list[tuple[Any, ...]]:
+        """The keys seen at a level, in order of appearance; ``[()]`` for a query without keys."""
+        with self._lock:
+            return list(self._levels[level].index.keys)
+
+    def extent(self, level: int) -> tuple[int, int] | None:
+        """Start of the oldest and end of the newest window kept at a level, or None where there is none."""
+        with self._lock:
+            return self._levels[level].extent()
+
+    def counts(self, level: int) -> dict[Status, int]:
+        """How many windows of each status (ABSENT left out) are kept at a level."""
+        with self._lock:
+            found = self._levels[level].counts()
+            return {status: int(found[status]) for status in Status if status}
+
+    def series(
+        self,
+        level: int,
+        start: int | None = None,
+        end: int | None = None,
+        keys: Sequence[tuple[Any, ...]] | None = None,
+        values: Sequence[str] | None = None,
+    ) -> Series:
+        """Windows of a level that start in ``[start, end)``, as matrices. Cost: one copy of the range.
+
+        ``values`` picks some of the numeric columns, all of them by default.
+        """
+        with self._lock:
+            return self._levels[level].series(start, end, keys, self.schema.numeric if values is None else values)
+
+    def table(self, level: int | str | None = None, status: Status | None = None) -> pa.Table:
+        """All kept windows as an Arrow table, one row each, ordered by level, start and key's appearance.
+
+        Columns: ``level``, the keys, ``window_start``, ``window_end`` (timestamps in UTC), the values, ``status``
+        and ``revision``. ``level`` picks one by position or label, ``status`` one status.
+        """
+        chosen = range(len(self.schema.levels)) if level is None else [self.level_index(level)]
+        with self._lock:
+            return pa.concat_tables([self._table(position, status) for position in chosen])
+
+    def level_index(self, level: int | str) -> int:
+        """Position of a level given by position or label. Raises QueryError for an unknown one."""
+        labels = [shape.label for shape in self.schema.levels]
+        if isinstance(level, int) and 0 <= level < len(labels):
+            return level
+        if level in labels:
+            return labels.index(str(level))
+        raise QueryError(
+            f"no level `{level}` in query `{self.schema.query}`", hint=did_you_mean(str(level), labels, "level")
+        )
+
+    def _table(self, level: int, status: Status | None) -> pa.Table:
+        kept = self._levels[level]
+        rows = kept.rows(status)
+        stamp = pa.timestamp("us", tz="UTC")
+        label = pa.array([self.schema.levels[level].label])
+        fields: list[tuple[str, pa.Array]] = [("level", label.take(pa.array(np.zeros(len(rows.starts), np.int64))))]
+        for position, (name, kind) in enumerate(self.schema.keys):
+            distinct = pa.array([key[position] for key in kept.index.keys], kind)
+            fields.append((name, distinct.take(pa.array(rows.keys))))
+        fields.append(("window_start", pa.array(rows.starts).cast(stamp)))
+        fields.append(("window_end", pa.array(rows.ends).cast(stamp)))
+        for (name, kind), (picked, valid) in zip(self.schema.values, rows.values, strict=True):
+            if picked.dtype == object:
+                fields.append((name, pa.array(picked, kind, mask=~valid)))
+            else:
+                column = pa.array(picked, mask=~valid)
+                column = column.cast(pa.int32()) if pa.types.is_date32(kind) else column
+                fields.append((name, column.cast(kind)))
+        names = pa.array([member.name.lower() for member in Status])
+        fields.append(("status", names.take(pa.array(rows.status))))
+        fields.append(("revision", pa.array(rows.revisions)))
+        return pa.table([array for _, array in fields], names=[name for name, _ in fields])
