@@ -36,6 +36,18 @@ def calls(kind: pa.DataType, names: list[str], *arguments: Any) -> Any:
     return st.builds(call, st.just(kind), st.sampled_from(names), *arguments)
 
 
+def minus(value: Expression) -> Expression:
+    """A minus before a constant is part of the constant."""
+    return Literal(DOUBLE, -value.value) if isinstance(value, Literal) else call(DOUBLE, "negate", value)
+
+
+def negation(value: Expression) -> Expression:
+    """NOT before IS NULL is IS NOT NULL."""
+    if isinstance(value, Call) and value.function == "is_null":
+        return call(BOOL, "is_not_null", *value.arguments)
+    return call(BOOL, "not", value)
+
+
 number_leaves = st.one_of(
     st.sampled_from([Column(DOUBLE, "x"), Column(DOUBLE, "a b`c")]),
     st.floats(allow_nan=False, allow_infinity=False).map(lambda value: Literal(DOUBLE, value + 0.0)),
@@ -44,8 +56,7 @@ numbers = st.recursive(
     number_leaves,
     lambda inner: st.one_of(
         calls(DOUBLE, ["add", "subtract", "multiply", "divide", "modulo", "coalesce"], inner, inner),
-        # A minus before a constant is part of the constant.
-        calls(DOUBLE, ["negate"], inner.filter(lambda value: not isinstance(value, Literal))),
+        st.builds(minus, inner),
         calls(DOUBLE, ["abs"], inner),
     ),
     max_leaves=8,
@@ -60,8 +71,7 @@ conditions = st.recursive(
     lambda inner: st.one_of(
         calls(BOOL, ["and", "or", "equal", "less"], inner, inner),
         calls(BOOL, ["is_null", "is_not_null"], inner),
-        # NOT before IS NULL is IS NOT NULL.
-        calls(BOOL, ["not"], inner.filter(lambda value: getattr(value, "function", "") != "is_null")),
+        st.builds(negation, inner),
         calls(BOOL, ["case"], inner, inner, inner),
     ),
     max_leaves=8,
