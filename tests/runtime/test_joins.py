@@ -81,7 +81,11 @@ def rows(plan: SharedPlan, table: pa.Table) -> list[dict[str, Any]]:
 
 
 EVENTS = pa.table(
-    {"ts": pa.array([0, 1, 2, 3, 4], pa.timestamp("s", "UTC")), "k": ["a", "b", "c", None, "a"], "v": [1, 2, 4, 8, 16]}
+    {
+        "ts": pa.array([0, 1, 2, 3, 4], pa.timestamp("s", "UTC")),
+        "k": ["a", "b", "c", None, "a"],
+        "v": [1, 2, 4, 8, 16],
+    }
 )
 NAMES = pa.table({"k": ["a", "a", "b", None], "name": ["A", "AA", "B", "nobody"]})
 

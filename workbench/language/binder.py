@@ -136,17 +136,23 @@ class _StatementBinder:
         return node
 
     def _items(self, group: _Group) -> Iterator[tuple[exp.Expr, str, Expression]]:
-        """The select items that have a value of their own: node, result name, expression."""
-        binder = self._binder("SELECT", keys=frozenset(group.keys))
+        """The select items that have a value of their own: node, result name, expression.
+
+        An item may use the names of those before it, where no column has the name.
+        """
+        aliases: dict[str, Expression] = {}
+        columns = set(map(str.casefold, self._relation.names))
         for item in self._select.expressions:
             node = item.unalias()
             if is_form(node) and node.name.casefold() not in AGGREGATES:  # `last` is a form in GROUP BY alone
                 if self._form(node) != group.windows:
                     raise refuse_form(self._text, node, "SELECT")
             elif not self._is_window_value(node):
-                bound = binder.bind(node)
+                bound = self._binder("SELECT", keys=frozenset(group.keys), aliases=aliases).bind(node)
                 if not aggregate_calls(bound) and isinstance(bound, Literal):
                     raise self._text.error("a constant is neither a key nor an aggregate", node)
+                if item.alias and item.alias.casefold() not in columns:
+                    aliases[item.alias.casefold()] = bound
                 yield item, item.alias or self._own_name(node, bound), bound
 
     def _is_window_value(self, node: exp.Expr) -> bool:

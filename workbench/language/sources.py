@@ -68,7 +68,7 @@ class SourceBinder:
             node = select.args.get(clause)
             if node is not None:
                 place = node if clause == "group" else node.this
-                raise self._text.error(f"a sub-select has no `{_WORDS[clause]}`", place, hint=_AGGREGATED)
+                raise self._text.error(f"a sub-select or snippet has no `{_WORDS[clause]}`", place, hint=_AGGREGATED)
         refuse_clauses(self._text, select, _CLAUSES)
         inner = self.bind(select, known)
         binder = ExpressionBinder(self._text, Scope(inner, "a sub-select"))
