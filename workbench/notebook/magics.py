@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections import ChainMap
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class
-from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.core.magic_arguments import argument, magic_arguments
 
 from workbench.errors import QueryError, WorkbenchError, did_you_mean
 from workbench.language.parameters import read_value
@@ -141,9 +142,7 @@ class WinqueryMagics(Magics):
         """The values of ``--param``, before the variables of the notebook."""
         own: dict[str, object] = {}
         for entry in given:
-            # IPython leaves quotes around what they keep together.
-            quoted = len(entry) > 1 and entry[0] == entry[-1] and entry[0] in "'\""
-            name, sign, value = (entry[1:-1] if quoted else entry).partition("=")
+            name, sign, value = entry.partition("=")
             if not sign or not name.isidentifier():
                 raise QueryError(f"cannot read the parameter `{entry}`", hint="write it as `--param name=value`")
             own[name] = read_value(value)
@@ -162,8 +161,9 @@ def _options(line: str) -> argparse.Namespace:
     if out == "":
         raise QueryError("`<<` needs a name before it", hint="such as `%%winquery delays << --live`")
     try:
-        options = parse_argstring(WinqueryMagics.winquery, line if out is None else after)
-    except UsageError as error:
+        words = shlex.split(line if out is None else after)
+        options = WinqueryMagics.winquery.parser.parse_args(words)
+    except (UsageError, ValueError) as error:
         _refuse_option(str(error), line)
     options.out = out or options.out
     options.snippets = [name for entry in options.snippets for name in entry.split(",") if name]
