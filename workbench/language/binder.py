@@ -14,7 +14,7 @@ from workbench.language.scalars import ExpressionBinder, Scope
 from workbench.language.sources import SourceBinder
 from workbench.language.sql import SqlText
 from workbench.language.windows import bind_form, is_form, refuse_form
-from workbench.logical import Expression, Literal, Named, Query, Window
+from workbench.logical import AnyWindow, Expression, Literal, Named, Query
 from workbench.logical.expressions import aggregate_calls
 
 #: Clauses that a statement may have.
@@ -31,7 +31,7 @@ class _Group:
     """What GROUP BY says: the keys with their own names, and the windows of its one form."""
 
     keys: dict[Expression, str]
-    windows: tuple[Window, ...]
+    windows: tuple[AnyWindow, ...]
 
 
 def bind_statement(text: SqlText, select: exp.Select, catalog: Catalog, *, name: str, default: str | None) -> Query:
@@ -87,7 +87,7 @@ class _StatementBinder:
             if value and kind != "expressions":
                 raise self._text.error(f"`GROUP BY {kind.upper()}` is not supported", clause, hint="name the keys")
         keys: dict[Expression, str] = {}
-        form: tuple[exp.Expr, tuple[Window, ...]] | None = None
+        form: tuple[exp.Expr, tuple[AnyWindow, ...]] | None = None
         for node in map(self._resolve_item, clause.expressions):
             if is_form(node):
                 windows = self._form(node)
@@ -103,13 +103,8 @@ class _StatementBinder:
             raise self._text.error("GROUP BY has no window", clause, hint=_NO_WINDOW_HINT)
         return _Group(keys, form[1])
 
-    def _form(self, node: exp.Expr) -> tuple[Window, ...]:
-        """The windows of a form, whose time is that of the stream."""
-        time = node.expressions[0] if node.expressions else None
-        if isinstance(time, exp.Column) and time.table and time.table.casefold() != self._relation.name.casefold():
-            hint = f"`{self._relation.name}.{self._relation.view.time}` is"
-            raise self._text.error("this is not the time of the stream", time, hint=hint)
-        return bind_form(self._text, node, self._relation.view)
+    def _form(self, node: exp.Expr) -> tuple[AnyWindow, ...]:
+        return bind_form(self._text, node, self._relation.view, self._binder("a window form").bind)
 
     def _key(self, node: exp.Expr) -> Expression:
         if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from workbench.logical.expressions import Expression, Named
 from workbench.logical.joins import Joined, conjunction, conjuncts, joins_of
-from workbench.logical.windows import AnyWindow
+from workbench.logical.windows import AnyWindow, Window
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class Query:
             lines.append(f"  where  {shown}")
         if self.keys:
             lines.append(f"  by     {', '.join(map(str, self.keys))}")
-        lines.append(f"  zoom   {self.stream.time}: {levels}")
+        on_grid = all(isinstance(window, Window) for window in self.windows)
+        lines.append(f"  {'zoom  ' if on_grid else 'window'} {self.stream.time}: {levels}")
         lines.append(f"  values {', '.join(map(str, self.values))}")
         if self.having is not None:
             lines.append(f"  having {self.having}")

@@ -72,7 +72,8 @@ class Folder:
         self.kinds = [feed.monoid for feed in self._feeds]
         self.kernel = FoldKernel(self._feeds, runs=not fold.keys)
         read = [entry[0] for entry in self._inputs] + [named.expression for named in fold.keys]
-        self._steps = steps_of(fold.where, [*read, *(fold.columns or ())])
+        gaps = [session.gap for session in fold.gaps if not isinstance(session.gap, int)]
+        self._steps = steps_of(fold.where, [*read, *gaps, *(fold.columns or ())])
 
     def _columns(self, partial: Partial) -> tuple[int, ...]:
         """The input columns of a partial."""
