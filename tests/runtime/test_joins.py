@@ -75,6 +75,26 @@ def test_same_as_nested_loops(batches: list[pa.Table], table: pa.Table, key: str
         assert_same(answer_of(engine.results[name]), answer)
 
 
+FORMS = """
+SELECT t.label, count(*) AS n, sum(weight) AS w FROM s JOIN t USING (k)
+    WHERE label IS NOT NULL GROUP BY t.label, session_window(ts, '3 seconds');
+SELECT t.label, count(*) AS n, max(weight) AS w FROM s LEFT JOIN t USING (k)
+    GROUP BY t.label, session_window(ts, CASE WHEN weight > 0 THEN '1 second' ELSE '5 seconds' END);
+SELECT count(weight) AS n FROM s LEFT JOIN t USING (k) GROUP BY count_window(3);
+SELECT t.label, count(*) AS n, sum(weight) AS w FROM s JOIN t USING (k)
+    GROUP BY t.label, punctuation_window(weight = 2)
+"""
+
+
+@settings(max_examples=30, deadline=None)
+@given(streams(), tables())
+def test_in_windows_with_bounds_of_their_own(batches: list[pa.Table], table: pa.Table) -> None:
+    workload, plan = compiled(FORMS, table)
+    engine = Engine(plan, buckets=2)
+    engine.run(batches)
+    check(workload, batches, engine)
+
+
 def rows(plan: SharedPlan, table: pa.Table) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = Engine(plan).run([table])["q"].table().to_pylist()
     return found
