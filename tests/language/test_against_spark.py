@@ -32,6 +32,10 @@ ROWS = pa.table(
         "s": pa.array(["héllo", "", "a_b", None, "  trim me ", "Zebra"]),
         "u": pa.array(["h%", "", "A_B", "x", None, "zebra"]),
         "w": pa.array(["one two\nthree", "a,b,,c", "ÉA-12 b34", None, "", "x.y.z"]),
+        "r": pa.array(
+            [{"a": 1, "q": {"z": "in"}}, None, {"a": None, "q": {"z": "x"}}, {"a": 4, "q": None}, None, {"a": 6}],
+            pa.struct([("a", pa.int32()), ("q", pa.struct([("z", pa.string())]))]),
+        ),
         "p": pa.array(["2013-01-31 10:15:00", "1969-12-31 23:59:59", None, "2000-02-29 00:00:00", None, None]),
         "b": pa.array([True, False, None, True, False, None]),
         "c": pa.array([True, True, False, None, None, False]),
@@ -104,6 +108,7 @@ ascii(s); ascii(w); startswith(s, 'h'); startswith(s, ''); endswith(w, 'c'); con
 regexp_replace(w, '[aeiou]', '<$0>'); regexp_replace(w, '([a-z])(\\d)', '$2\\$$1');
 regexp_extract(w, '([a-z])(\\d+)', 2); regexp_extract(w, '[0-9]+', 0); regexp_extract(w, '(\\w+) (\\w+)')
 regexp_extract(w, '(zzz)|(b)', 1); regexp_count(w, '[a-c]'); regexp_count(w, 'zz')
+r.a; rows.r.a + 1; r.q.z; (r.q).z; upper(r.q.z); coalesce(r.a, 0); r.a IS NULL; r IS NULL
 quarter(ts); quarter(d); weekday(ts); weekday(d); dayofyear(ts); dayofyear(d); weekofyear(ts); weekofyear(d)
 second(ts); dayname(d); dayname(ts); monthname(ts); EXTRACT(hour FROM ts); EXTRACT(YEAR FROM d); EXTRACT(doy FROM ts)
 EXTRACT(week FROM ts); EXTRACT(dow FROM ts); date_part('minute', ts); datepart('month', d)
@@ -153,7 +158,7 @@ def test_every_function_is_compared() -> None:
 
 @pytest.mark.spark
 def test_same_values_and_types_as_spark(spark: Any) -> None:
-    frame = spark.createDataFrame(ROWS)
+    frame = spark.createDataFrame(ROWS).alias("rows")
     theirs = frame.selectExpr(*(f"{text} AS c{i}" for i, text in enumerate(CASES))).toArrow()
     batch = ROWS.combine_chunks().to_batches()[0]
     faults = []

@@ -39,6 +39,7 @@ FLIGHTS = Stream(
             ("day", pa.date32()),
             ("fare", pa.decimal128(10, 2)),
             ("odd name", pa.int64()),
+            ("place", pa.struct([("id", pa.int32()), ("spot", pa.struct([("x", pa.float64())]))])),
         ]
     ),
     time="ts",

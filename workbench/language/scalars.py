@@ -16,7 +16,7 @@ from workbench.language.operators import HANDLERS, NAMED_HANDLERS, Handler, refu
 from workbench.language.relations import Relation
 from workbench.language.sql import SqlText
 from workbench.language.windows import FORMS, refuse_form
-from workbench.logical import AggregateCall, Call, Expression, Literal
+from workbench.logical import AggregateCall, Call, Expression, Field, Literal
 from workbench.logical.expressions import operands
 from workbench.logical.functions import FUNCTIONS, SQL_FUNCTIONS, check_arity, resolve_call
 from workbench.logical.types import common_type, is_temporal, type_name
@@ -44,7 +44,7 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
 #: The parts of a node that the binder looks at; a node that has another one means something else.
 _UNDERSTOOD = {
     "this", "expression", "expressions", "negate", "low", "high", "ifs", "true", "default", "to", "table",
-    "is_string", "safe", "typed", "_type", "position", "unit", "field",
+    "is_string", "safe", "typed", "_type", "position", "unit", "field", "db", "catalog",
 }  # fmt: skip
 
 
@@ -141,7 +141,35 @@ class ExpressionBinder:
     def _column(self, node: exp.Expr) -> Expression:
         if isinstance(node.this, exp.Star):
             raise self._refusal(node.this)
-        name, qualifier = node.name, node.text("table")
+        relation = self._scope.relation
+        assert isinstance(node, exp.Column)
+        names = [part.name for part in node.parts]
+        known = len(names) > 1 and names[0].casefold() in map(str.casefold, relation.qualifiers)
+        if known or len(names) == 1 or not relation.find(names[0]):
+            qualifier, name, fields = names[0] if len(names) > 1 else "", names[:2][-1], names[2:]
+        else:
+            qualifier, name, fields = "", names[0], names[1:]
+        bound = self._named(node, name, qualifier)
+        for each in fields:
+            bound = self._field(node, bound, each)
+        return bound
+
+    def _field(self, node: exp.Expr, struct: Expression, name: str) -> Expression:
+        """A field of a struct."""
+        if not pa.types.is_struct(struct.type):
+            raise self._text.error(f"`{struct}` is `{type_name(struct.type)}`, which has no field `{name}`", node)
+        fields = [struct.type.field(place) for place in range(struct.type.num_fields)]
+        found = next((field for field in fields if field.name.casefold() == name.casefold()), None)
+        if found is None:
+            hint = did_you_mean(name, [field.name for field in fields], "field")
+            raise self._text.error(f"`{struct}` has no field `{name}`", node, hint=hint)
+        return Field(found.type, struct, found.name)
+
+    def _dot(self, node: exp.Expr) -> Expression:
+        return self._field(node, self.inner(node.this), node.expression.name)
+
+    def _named(self, node: exp.Expr, name: str, qualifier: str) -> Expression:
+        """The column of a name."""
         if not qualifier and name.casefold() in self._scope.aliases:
             return self._scope.aliases[name.casefold()]
         relation = self._scope.relation
@@ -298,5 +326,6 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Column: ExpressionBinder._column,
     exp.Literal: ExpressionBinder._literal,
     exp.Anonymous: ExpressionBinder._function,
+    exp.Dot: ExpressionBinder._dot,
     exp.WithinGroup: ExpressionBinder._within_group,
 }

@@ -143,6 +143,23 @@ class Cast(Expression):
 
 
 @dataclass(frozen=True)
+class Field(Expression):
+    """A field of a struct, by its exact name; NULL where the struct is."""
+
+    argument: Expression
+    name: str
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.argument,)
+
+    def __str__(self) -> str:
+        inner = str(self.argument)
+        plain = _binding(self.argument) == _CLOSED and not isinstance(self.argument, Literal | Cast)
+        return f"{inner if plain else f'({inner})'}.{quote_name(self.name)}"
+
+
+@dataclass(frozen=True)
 class AggregateCall(Expression):
     """An aggregate of :mod:`workbench.algebra` over the rows of a window; ``count(*)`` has no argument."""
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.errors import DataError
-from workbench.logical.expressions import Call, Cast, Column, Expression, Literal
+from workbench.logical.expressions import Call, Cast, Column, Expression, Field, Literal
 from workbench.logical.joins import Joined, TableColumn
 from workbench.runtime.casts import cast, try_cast
 from workbench.runtime.functions import KERNELS
@@ -70,6 +70,8 @@ class _Rows:
             return pa.scalar(expression.value, expression.type)
         if isinstance(expression, Column | TableColumn) and self.batch is not None:
             return cast(self.batch.column(expression.stored), expression.type, str(expression))
+        if isinstance(expression, Field):
+            return pc.struct_field(self.value(expression.argument), expression.name)
         if isinstance(expression, Joined):
             return pa.scalar(True)
         if isinstance(expression, Cast):
