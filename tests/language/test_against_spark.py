@@ -49,7 +49,8 @@ n = m; n <> m; n < m; n <= m; n > m; n >= m; n = i; x = n; n > 1.5; f > i
 x = y; x <> y; x < y; x <= y; x > y; x >= y; x > 5; y < 1e300
 s = u; s <> u; s < u; s >= u; ts < '2013-01-01'; d >= '1970-01-01'; ts > d
 n IN (7, 0, -7); n NOT IN (7, NULL); s IN ('', 'Zebra')
-x IN (7.5, 'NaN'::double); n BETWEEN -7 AND 7; d BETWEEN d AND d
+x IN (7.5, 'NaN'::double); x IN (-0.0D, NULL); n IN (m, 7); NULL IN (n, 5); 5 IN (n, 7)
+n BETWEEN -7 AND 7; d BETWEEN d AND d
 s LIKE '%e%'; s LIKE 'a\\\\_b'; s LIKE 'h_l%'; s NOT LIKE ''; s LIKE '%'
 n IS NULL; x IS NOT NULL; isnull(s); isnotnull(b)
 CASE WHEN n > 0 THEN 'up' WHEN n < 0 THEN 'down' END; CASE i WHEN 1 THEN 2 ELSE 3.5D END; if(b, n, i)
@@ -154,6 +155,16 @@ def described(column: Any) -> str:
 def test_every_function_is_compared() -> None:
     calls = {node.function for text in CASES for node in walk(bind(text)) if isinstance(node, Call)}
     assert calls == set(FUNCTIONS)
+
+
+def test_no_rows_and_rows_of_nulls_have_the_type_as_well() -> None:
+    batch = ROWS.combine_chunks().to_batches()[0]
+    nulls = pa.record_batch([pa.nulls(2, field.type) for field in ROWS.schema], ROWS.schema)
+    for text in CASES:
+        expression = bind(text)
+        for rows in (batch, batch.slice(0, 0), nulls):
+            found = evaluate(expression, rows)
+            assert (len(found), found.type) == (len(rows), expression.type), text
 
 
 @pytest.mark.spark

@@ -10,7 +10,7 @@ import pyarrow.types as is_
 
 from workbench.logical.expressions import Call
 from workbench.runtime import numbers, texts, times
-from workbench.runtime.values import Kernel, Value, null, plain
+from workbench.runtime.values import Kernel, Value, comparable, null, plain
 
 
 def _compare(smaller: Kernel, *, swap: bool = False) -> Kernel:
@@ -39,7 +39,12 @@ _equal, _less = _compare(pc.equal), _compare(pc.less)
 
 
 def _in(call: Call, value: Value, *choices: Value) -> Value:
-    """NULL where nothing is equal but a choice is NULL."""
+    """NULL where nothing is equal but a choice is NULL. Constants are looked up, however many they are."""
+    if isinstance(value, pa.Array) and all(isinstance(choice, pa.Scalar) for choice in choices):
+        known = pa.array([choice.as_py() for choice in choices if choice.is_valid], value.type)
+        unknown = value.is_null() if len(known) == len(choices) else pa.scalar(True)
+        found = pc.is_in(comparable(value), value_set=comparable(known))
+        return pc.if_else(pc.and_not(unknown, found), null(call), found)
     result = _equal(call, value, choices[0])
     for choice in choices[1:]:
         result = pc.or_kleene(result, _equal(call, value, choice))

@@ -23,6 +23,7 @@ from workbench.logical import Expression, walk
 from workbench.logical.joins import Join, TableColumn, conjuncts, joins_of, split_at_joins
 from workbench.runtime.casts import cast
 from workbench.runtime.expressions import evaluate, evaluate_filter
+from workbench.runtime.values import comparable
 
 Array = npt.NDArray[Any]
 
@@ -101,7 +102,7 @@ class _Index:
         """The number of every row's key; -1 for keys that the table does not have."""
         codes = np.zeros(len(keys[0]), np.int64)
         for key, values, pairs in zip(keys, self.values, self.pairs, strict=True):
-            own = _numbered(_comparable(key), values)
+            own = _numbered(comparable(key), values)
             pair = np.where((codes < 0) | (own < 0), -1, codes * max(len(values), 1) + own)
             place = np.minimum(np.searchsorted(pairs, pair), max(len(pairs) - 1, 0))
             codes = np.where(np.append(pairs, -2)[place] == pair, place, -1)
@@ -115,7 +116,7 @@ def _index(join: Join) -> _Index:
     codes = np.zeros(len(table), np.int64)
     all_values, all_pairs = [], []
     for key, name in zip(join.keys, join.columns, strict=True):
-        column = _comparable(cast(table.column(name).combine_chunks(), key.type, f"{join.alias}.{name}"))
+        column = comparable(cast(table.column(name).combine_chunks(), key.type, f"{join.alias}.{name}"))
         values = column.drop_null().unique()
         own = _numbered(column, values)
         pair = np.where((codes < 0) | (own < 0), -1, codes * max(len(values), 1) + own)
@@ -130,11 +131,3 @@ def _index(join: Join) -> _Index:
 
 def _numbered(column: pa.Array, values: pa.Array) -> Array:
     return np.asarray(pc.index_in(column, value_set=values).fill_null(-1).to_numpy(), np.int64)
-
-
-def _comparable(column: pa.Array) -> pa.Array:
-    """Values of which equal ones have equal bits: Arrow looks NaN and the two zeros up by theirs."""
-    if pa.types.is_floating(column.type):
-        doubles = pc.add(pc.cast(column, pa.float64()), 0.0)
-        column = pc.if_else(pc.is_nan(doubles), float("nan"), doubles).view(pa.int64())
-    return column

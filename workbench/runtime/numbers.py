@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,9 +73,7 @@ def _try_divide(call: Call, left: Value, right: Value) -> Value:
 def _rounded(mode: str, decimal_mode: str) -> Kernel:
     """Rounding to decimal digits of what is printed, as in Spark: ``1.005`` has a tie at 2, whatever its bits."""
 
-    @on_arrays
-    def by_digits(call: Call, value: pa.Array, rounded: pa.Array, digits: pa.Array) -> pa.Array:
-        places = digits[0].as_py()
+    def at_ties(call: Call, value: pa.Array, rounded: pa.Array, places: int) -> pa.Array:
         scaled = np.abs(value.fill_null(0).to_numpy()) * 10.0**places
         scaled[~(scaled < 2.0**52)] = 0  # nothing behind the point, or no number
         rows = np.flatnonzero(np.abs(scaled % 1 - 0.5) <= 1e-9 * np.maximum(scaled, 1))
@@ -92,7 +91,7 @@ def _rounded(mode: str, decimal_mode: str) -> Kernel:
             return null(call)
         rounded = checked(pc.round)(call, value, places, mode)
         if places > 0 and is_.is_float64(call.type):
-            rounded = by_digits(call, value, rounded, digits)
+            rounded = on_arrays(partial(at_ties, places=places))(call, value, rounded)
         # -0.4 becomes 0.0, not -0.0, as in Spark.
         return pc.add(rounded, pa.scalar(0, call.type))
 
