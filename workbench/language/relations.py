@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pyarrow as pa
+from sqlglot import exp
 
 from workbench.errors import did_you_mean
+from workbench.language.sql import SqlText
 from workbench.logical import Column, Expression, Stream
 from workbench.logical.joins import Joined, StaticTable, conjunction, conjuncts, joins_of, uses_table
 from workbench.logical.types import language_type
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -83,11 +88,13 @@ class Relation:
         A name with the very same letters goes before those that differ in case.
         """
         mine = [c for c in self.columns if not qualifier or c.qualifier.casefold() == qualifier.casefold()]
-        folded = [column for column in mine if column.name.casefold() == name.casefold()]
-        found = [column for column in folded if column.name == name] or folded[:1]
+        alike = [column for column in mine if column.name.casefold() == name.casefold()]
         if not qualifier and name.casefold() in self.merged:
-            found = found[:1]
-        return found
+            return alike[:1]
+        first: dict[str, Visible] = {}
+        for column in [each for each in alike if each.name == name] or alike:
+            first.setdefault(column.qualifier, column)
+        return list(first.values())
 
     def describe(self) -> str:
         """Where columns come from, for errors."""
@@ -111,3 +118,18 @@ class Relation:
         asked = [each for each in flat if not isinstance(each, Joined)]
         first = next((place for place, each in enumerate(asked) if uses_table(each)), len(asked))
         return conjunction([*asked[:first], *joins, *asked[first:]])
+
+
+def source_name(text: SqlText, table: exp.Expr) -> str:
+    """The name that FROM or JOIN is about; raises QueryError for everything else that can stand there."""
+    extras = {part for part, value in table.args.items() if value} - {"this", "db", "catalog", "alias"}
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier) or extras:
+        raise text.error(
+            "FROM needs the name of a source", table, hint="prepare the rows before they become a source"
+        )
+    return ".".join(part.name for part in table.parts)
+
+
+def folded(known: Mapping[str, _T], name: str) -> tuple[str, _T] | None:
+    """The entry of a name, whatever its case, with the name as it was given."""
+    return next(((key, value) for key, value in known.items() if key.casefold() == name.casefold()), None)

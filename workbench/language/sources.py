@@ -4,33 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
 
 from workbench.errors import QueryError, did_you_mean
 from workbench.language.clauses import refuse_clauses
-from workbench.language.literals import convert
+from workbench.language.joins import JoinBinder
 from workbench.language.parameters import fill_in
-from workbench.language.relations import Catalog, Relation, Visible
+from workbench.language.relations import Catalog, Relation, Visible, folded, source_name
 from workbench.language.scalars import ExpressionBinder, Scope
 from workbench.language.sql import SqlText, parse_statements
-from workbench.logical import Expression, Stream
-from workbench.logical.joins import Join, Joined, Kind, StaticTable, TableColumn
-from workbench.logical.types import common_type, language_type, type_name
-
-_T = TypeVar("_T")
+from workbench.logical import Stream
 
 #: Clauses that a sub-select may have: it projects and filters rows.
 _CLAUSES = {"expressions", "from_", "where", "joins", "with_"}
 _AGGREGATED = "a sub-select computes columns and keeps rows; windows and aggregates belong to the statement around it"
-_KINDS: dict[tuple[str, str], Kind] = {
-    ("", ""): "inner",
-    ("", "INNER"): "inner",
-    ("LEFT", ""): "left",
-    ("LEFT", "OUTER"): "left",
-}
 
 
 class SourceBinder:
@@ -40,6 +29,7 @@ class SourceBinder:
         self._text = text
         self._catalog = catalog
         self._default = default
+        self._joins = JoinBinder(text, catalog)
 
     def bind(self, select: exp.Select, known: Mapping[str, Relation] | None = None) -> Relation:
         """The rows that a SELECT is about; ``known`` are the sub-selects that it can name, folded.
@@ -57,7 +47,7 @@ class SourceBinder:
         else:
             relation = self._item(clause.this, known)
         for join in select.args.get("joins") or []:
-            relation = self._join(join, relation, known)
+            relation = self._joins.bind(join, relation, known)
         return relation
 
     def derived(self, select: exp.Expr, name: str, known: Mapping[str, Relation]) -> Relation:
@@ -124,31 +114,23 @@ class SourceBinder:
         """One entry of FROM."""
         if isinstance(node, exp.Subquery):
             return self.derived(node.this, node.alias or "sub-select", known)
-        name = self._name(node)
+        name = source_name(self._text, node)
         return _renamed(self._find(node, name, known), node.alias or name)
-
-    def _name(self, table: exp.Expr) -> str:
-        extras = {part for part, value in table.args.items() if value} - {"this", "db", "catalog", "alias"}
-        if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier) or extras:
-            raise self._text.error(
-                "FROM needs the name of a source", table, hint="prepare the rows before they become a source"
-            )
-        return ".".join(part.name for part in table.parts)
 
     def _find(self, place: exp.Expr, name: str, known: Mapping[str, Relation]) -> Relation:
         """What a name stands for: a sub-select of WITH, a snippet, or a source, in this order."""
         if name.casefold() in known:
             return known[name.casefold()]
-        snippet = _folded(self._catalog.snippets, name)
+        snippet = folded(self._catalog.snippets, name)
         if snippet is not None:
             return self._snippet(*snippet)
-        stream = _folded(self._catalog.streams, name)
+        stream = folded(self._catalog.streams, name)
         if stream is None:
             raise self._unknown(place, name, known)
         return Relation.of(self._checked(place, stream[1]), stream[0])
 
     def _unknown(self, place: exp.Expr, name: str, known: Mapping[str, Relation]) -> QueryError:
-        table = _folded(self._catalog.tables, name)
+        table = folded(self._catalog.tables, name)
         if table is not None:
             hint = f"FROM takes a stream: `FROM stream JOIN {table[0]} ON ...`"
             return self._text.error(f"`{table[0]}` is a static table, which has no time", place, hint=hint)
@@ -177,124 +159,6 @@ class SourceBinder:
             raise self._text.error(message, place)
         return stream
 
-    def _join(self, node: exp.Join, left: Relation, known: Mapping[str, Relation]) -> Relation:
-        """The rows of ``left`` beside those of a static table."""
-        table, alias = self._table(node, known)
-        kind = _KINDS.get((node.side.upper(), node.kind.upper()))
-        if kind is None or node.method:
-            word = " ".join(filter(None, (node.method, node.side, node.kind)))
-            raise self._text.error(f"`{word} JOIN` is not supported", node, hint="`JOIN` and `LEFT JOIN` are")
-        if alias.casefold() in map(str.casefold, left.qualifiers):
-            raise self._text.error(
-                f"`{alias}` is there twice", node, hint=f"name it anew: `JOIN {table.name} AS other`"
-            )
-        using = [column.name for column in node.args.get("using") or []]
-        pairs, rest = self._using(node, left, table, using) if using else self._on(node, left, table, alias)
-        for key, column in pairs:
-            self._check_key(node, key, table, column)
-        keys = tuple(convert(key, _meet(key, table, column)) for key, column in pairs)
-        join = Join(table, alias, kind, keys, tuple(column for _, column in pairs))
-        if Joined(pa.bool_(), join) in left.conditions:
-            raise self._text.error(f"`{alias}` is joined in the same way already", node, hint="use its columns")
-        right = [Visible(alias, f.name, TableColumn(language_type(f.type), join, f.name)) for f in table.schema]
-        merged = left.merged | {name.casefold() for name in using}
-        both = replace(
-            left,
-            columns=(*left.columns, *right),
-            conditions=(*left.conditions, Joined(pa.bool_(), join)),
-            merged=merged,
-        )
-        binder = ExpressionBinder(self._text, Scope(both, "ON"))
-        conditions = [binder.condition(each) for each in rest]
-        if conditions and kind == "left":
-            raise self._text.error(
-                "`LEFT JOIN` takes equalities between the stream and the table alone", rest[0],
-                hint="filter the table before it is registered, or the rows in WHERE",
-            )  # fmt: skip
-        return replace(both, conditions=(*both.conditions, *conditions))
-
-    def _table(self, node: exp.Join, known: Mapping[str, Relation]) -> tuple[StaticTable, str]:
-        """The static table of a join and its name there."""
-        if not isinstance(node.this, exp.Table):
-            raise self._text.error(
-                "JOIN needs the name of a static table",
-                node.this,
-                hint="prepare the rows, then `workbench.table(...)`",
-            )
-        name = self._name(node.this)
-        found = _folded(self._catalog.tables, name)
-        if found is None:
-            streams = [*known, *self._catalog.streams, *self._catalog.snippets]
-            if name.casefold() in map(str.casefold, streams):
-                raise self._text.error(
-                    f"a join of two streams is not supported: `{name}` is one", node.this,
-                    hint="rows that do not change can be a table, `workbench.table(name, data)`; for the rest, write "
-                    "a query for each stream and compare their results",
-                )  # fmt: skip
-            hint = did_you_mean(name, self._catalog.tables, "table")
-            if not self._catalog.tables:
-                hint = f"there is no table yet: `workbench.table({name!r}, data)` registers one"
-            raise self._text.error(f"unknown table `{name}`", node.this, hint=hint)
-        if not (node.args.get("on") or node.args.get("using")):
-            raise self._text.error(
-                "a join needs its condition", node.this, hint=f"such as `JOIN {found[0]} ON s.key = {found[0]}.key`"
-            )
-        return found[1], node.this.alias or found[0]
-
-    def _using(
-        self, node: exp.Join, left: Relation, table: StaticTable, names: list[str]
-    ) -> tuple[list[tuple[Expression, str]], list[exp.Expr]]:
-        pairs = []
-        for name, place in zip(names, node.args["using"], strict=True):
-            own = left.find(name)
-            if not own:
-                raise self._text.error(f"unknown column `{name}` in {left.describe()}", place, hint=left.hint(name))
-            column = next((each for each in table.schema.names if each.casefold() == name.casefold()), None)
-            if column is None:
-                hint = did_you_mean(name, table.schema.names, "column")
-                raise self._text.error(f"unknown column `{name}` in `{table.name}`", place, hint=hint)
-            pairs.append((own[0].expression, column))
-        return pairs, []
-
-    def _on(
-        self, node: exp.Join, left: Relation, table: StaticTable, alias: str
-    ) -> tuple[list[tuple[Expression, str]], list[exp.Expr]]:
-        """The pairs of a key of the stream and a column of the table that must be equal, and all other conditions."""
-        place = Join(table, alias, "inner", (), ())
-        right = [Visible(alias, f.name, TableColumn(language_type(f.type), place, f.name)) for f in table.schema]
-        both = replace(left, columns=(*left.columns, *right))
-        pairs, rest = [], []
-        for condition in _all_of(node.args["on"]):
-            sides = []
-            if isinstance(condition, exp.EQ):
-                binder = ExpressionBinder(self._text, Scope(both, "ON"))
-                sides = [binder.bind(condition.this), binder.bind(condition.expression)]
-            of_table = [isinstance(side, TableColumn) and side.join == place for side in sides]
-            if sorted(of_table) == [False, True]:
-                column = sides[of_table.index(True)]
-                assert isinstance(column, TableColumn)
-                pairs.append((sides[of_table.index(False)], column.name))
-            else:
-                rest.append(condition)
-        if not pairs:
-            raise self._text.error(
-                f"`ON` compares nothing of the stream with a column of `{alias}`",
-                node.args["on"],
-                hint=f"such as `ON {left.name}.key = {alias}.key`",
-            )
-        return pairs, rest
-
-    def _check_key(self, node: exp.Join, key: Expression, table: StaticTable, column: str) -> None:
-        with self._text.at(node.args.get("on") or node.args["using"][0]):
-            try:
-                _meet(key, table, column)
-            except QueryError:
-                own, other = type_name(key.type), type_name(language_type(table.schema.field(column).type))
-                raise QueryError(
-                    f"cannot compare `{key}` of type `{own}` with `{table.name}.{column}` of type `{other}`",
-                    hint="convert one of them, such as `CAST(x AS string)`",
-                ) from None
-
 
 _WORDS = {"group": "GROUP BY", "having": "HAVING"}
 
@@ -308,22 +172,6 @@ def bind_snippet(name: str, sql: str, catalog: Catalog, default: str | None) -> 
     return SourceBinder(text, catalog, default).derived(select, name, {})
 
 
-def _meet(key: Expression, table: StaticTable, column: str) -> pa.DataType:
-    """The type in which a key and a column of a table are compared."""
-    return common_type([key.type, language_type(table.schema.field(column).type)])
-
-
-def _all_of(condition: exp.Expr) -> list[exp.Expr]:
-    """The conditions joined by AND, without the brackets around them."""
-    inner = condition.unnest()
-    return [*_all_of(inner.this), *_all_of(inner.expression)] if isinstance(inner, exp.And) else [inner]
-
-
 def _renamed(relation: Relation, name: str) -> Relation:
     columns = tuple(replace(column, qualifier=name) for column in relation.columns)
     return replace(relation, name=name, columns=columns)
-
-
-def _folded(known: Mapping[str, _T], name: str) -> tuple[str, _T] | None:
-    """The entry of a name, whatever its case, with the name as it was given."""
-    return next(((key, value) for key, value in known.items() if key.casefold() == name.casefold()), None)
