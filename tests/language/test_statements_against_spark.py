@@ -30,6 +30,10 @@ SELECT start, CASE WHEN n > 1 THEN 'many' ELSE k END AS what, max(x) AS m FROM r
 SELECT start, k, count(*) AS c FROM rows GROUP BY 2, {WINDOW} HAVING c > 3 AND k IS NOT NULL;
 SELECT start, k, sum(n) AS s FROM rows GROUP BY k, {WINDOW} HAVING max(n) > 1 OR s IS NULL;
 SELECT start, count(*) AS c, c * 2 AS d, avg(n) + count(n) AS e FROM rows GROUP BY {WINDOW} HAVING count(*) > 1;
+SELECT start, k, count(*) FILTER (WHERE n > 0) AS c, sum(n) FILTER (WHERE b) AS s, max(x) FILTER (WHERE x < 5) AS m
+    FROM rows GROUP BY k, {WINDOW};
+SELECT start, sum(n) AS total, total * 2 AS twice, count(DISTINCT k) FILTER (WHERE b) AS ks
+    FROM rows GROUP BY {WINDOW};
 SELECT start, k || '!' AS kk, count(*) AS c FROM rows GROUP BY k, {WINDOW};
 SELECT start, hour(at) AS h, minute(at) % 2 AS m, count(*) AS c FROM rows
     WHERE at >= '1969-12-31' GROUP BY hour(at), m, {WINDOW};

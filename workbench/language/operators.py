@@ -12,8 +12,8 @@ from workbench.errors import QueryError, did_you_mean
 from workbench.language.literals import fold_cast, number
 from workbench.logical import Expression, Literal
 from workbench.logical.formats import escaped_like
-from workbench.logical.types import SQL_TYPES, can_cast, is_integer, type_name
-from workbench.time import DAY, parse_duration
+from workbench.logical.types import SQL_TYPES, can_cast, is_integer, is_temporal, type_name
+from workbench.time import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND, WEEK, parse_duration
 
 if TYPE_CHECKING:
     from workbench.language.scalars import ExpressionBinder
@@ -47,6 +47,15 @@ PARTS = {
     "week": "weekofyear", "day": "day", "d": "day", "dayofweek": "dayofweek", "dow": "dayofweek", "doy": "dayofyear",
     "hour": "hour", "h": "hour", "minute": "minute", "min": "minute", "m": "minute",
 }  # fmt: skip
+_OTHER_PARTS = {
+    **dict.fromkeys(("second", "seconds", "sec", "s"), "`second(t)` gives the whole seconds"),
+    "epoch": "`unix_seconds(t)` gives the seconds since 1970",
+}
+#: Units of ``timestampdiff`` in microseconds.
+_UNITS = {
+    "week": WEEK, "day": DAY, "hour": HOUR, "minute": MINUTE, "second": SECOND, "millisecond": MILLISECOND,
+    "microsecond": MICROSECOND,
+}  # fmt: skip
 _TRIMS = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 _MONTHS = {"month": 1, "months": 1, "quarter": 3, "quarters": 3, "year": 12, "years": 12}
 _DATE_SHIFTS: dict[type[exp.Expr], str] = {exp.Add: "date_add", exp.Sub: "date_sub"}
@@ -57,6 +66,9 @@ def _operator(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         return _shift(binder, node)
     sides = [binder.inner(node.this), binder.inner(node.expression)]
     name = OPERATORS[type(node)]
+    if name == "subtract" and all(is_temporal(side.type) for side in sides):
+        hint = "`timestampdiff(SECOND, start, end)` and `datediff(end, start)` give numbers"
+        raise binder.error("the time between two times has no type here", node, hint=hint)
     if pa.types.is_date32(sides[0].type) and is_integer(sides[1].type):
         name = _DATE_SHIFTS.get(type(node), name)
     call = binder.call(name, node, sides)
@@ -199,7 +211,7 @@ def _extract(binder: ExpressionBinder, node: exp.Expr) -> Expression:
 def _part(binder: ExpressionBinder, node: exp.Expr, part: exp.Expr, time: exp.Expr) -> Expression:
     name = part.name.casefold()
     if name not in PARTS:
-        hint = "`second(ts)` gives the whole seconds" if name.startswith("sec") else did_you_mean(name, PARTS, "part")
+        hint = _OTHER_PARTS.get(name) or did_you_mean(name, PARTS, "part")
         raise binder.error(f"unknown part of a time `{name}`", node, hint=hint)
     return binder.call(PARTS[name], node, [binder.inner(time)])
 
@@ -221,6 +233,20 @@ def _date_part(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     if len(parts) != 2 or not isinstance(parts[0], exp.Literal):
         raise binder.error(f"`{node.name}` takes the name of a part and a time", node, hint="`EXTRACT(hour FROM ts)`")
     return _part(binder, node, parts[0], parts[1])
+
+
+def _difference(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """``timestampdiff(SECOND, start, end)``: whole units; ``datediff(end, start)`` with two dates are days."""
+    parts = node.expressions
+    if len(parts) != 3 and node.name.casefold() != "timestampdiff":
+        return binder.call("datediff", node, [binder.inner(each) for each in parts])
+    unit = _UNITS.get(parts[0].name.casefold()) if len(parts) == 3 else None
+    if unit is None:
+        hint = f"such as `timestampdiff(SECOND, start, end)`; units are {', '.join(_UNITS)}"
+        raise binder.error(f"`{node.name}` takes a unit and two times", node, hint=hint)
+    start, end = (binder.call("unix_micros", each, [binder.inner(each)]) for each in parts[1:])
+    between = binder.call("subtract", node, [end, start])
+    return binder.call("div", node, [between, Literal(pa.int64(), unit)])
 
 
 def _position(binder: ExpressionBinder, node: exp.Expr) -> Expression:
@@ -279,5 +305,8 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
 NAMED_HANDLERS: dict[str, Handler] = {
     "date_part": _date_part,
     "datepart": _date_part,
+    "timestampdiff": _difference,
+    "datediff": _difference,
+    "date_diff": _difference,
     "position": _position,
 }

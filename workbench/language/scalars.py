@@ -27,18 +27,29 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
         "`OVER` is not supported yet",
         "a window that slides by time works: `GROUP BY window(ts, '10 minutes', '1 minute')`",
     ),
-    exp.Filter: ("`FILTER` is not supported", "`count_if(condition)` and `sum(if(condition, x, NULL))` work"),
     **dict.fromkeys(
         (exp.Subquery, exp.Select, exp.Exists),
         ("a subquery is supported in FROM alone", "a join finds the rows that have a partner in a table"),
     ),
     exp.Star: ("`*` is not supported", "name the columns; `count(*)` counts the rows"),
+    exp.Bracket: ("elements of arrays are not supported", "unfold the rows before they become a source"),
+    exp.Parameter: ("this is no parameter", "a parameter is written `{{name}}`"),
     exp.Placeholder: ("this is no parameter", "a parameter is written `{{name}}`"),
     exp.Array: (
         "a list of values is not supported here",
         "it can stand behind `IN`, or as an argument of `quantile`",
     ),
     exp.Concat: ("text beside text is not supported", "a quote inside text is written \\', and `||` joins texts"),
+}
+
+#: Names that other dialects have, and what they are here.
+_ELSEWHERE = {
+    **dict.fromkeys(("tumble", "tumbling"), "`window(ts, size)` are windows that follow one another"),
+    **dict.fromkeys(("hop", "hopping", "sliding", "slide"), "`window(ts, size, slide)` are windows that overlap"),
+    "session": "`session_window(ts, gap)` are sessions",
+    **dict.fromkeys(
+        ("time_bucket", "date_bin", "time_slice"), "`window(ts, size)` in GROUP BY; `date_trunc(unit, t)`"
+    ),
 }
 
 #: The parts of a node that the binder looks at; a node that has another one means something else.
@@ -226,8 +237,24 @@ class ExpressionBinder:
         if name in FORMS:
             raise refuse_form(self._text, node, self._scope.clause)
         refuse_unsteady(self, node)
-        hint = did_you_mean(name, [*SQL_FUNCTIONS, *NAMED_HANDLERS, *AGGREGATES, *FORMS], "function")
+        known = [*SQL_FUNCTIONS, *NAMED_HANDLERS, *AGGREGATES, *FORMS]
+        hint = _ELSEWHERE.get(name) or did_you_mean(name, known, "function")
         raise self._text.error(f"unknown function `{node.name}`", node, hint=hint)
+
+    def _filter(self, node: exp.Expr) -> Expression:
+        """``x FILTER (WHERE c)``: NULL is ignored by all aggregates, so it is that of ``if(c, x, NULL)``."""
+        call, condition = node.this, node.expression.this
+        name = call.name.casefold()
+        if not isinstance(call, exp.Anonymous) or name not in AGGREGATES:
+            raise self._text.error("`FILTER` stands behind an aggregate", node)
+        aggregate, nodes = self._aggregate_arguments(AGGREGATES[name], call)
+        if not nodes:
+            return self._aggregate("count_if", node, AGGREGATES["count_if"], [condition])
+        if aggregate.constant_from != 1 and len(nodes) > 1:
+            hint = "a statement of its own with the condition in WHERE shares the same pass over the rows"
+            raise self._text.error(f"`FILTER` behind `{name}` of several values is not supported", node, hint=hint)
+        chosen = exp.Anonymous(this="if", expressions=[condition.copy(), nodes[0].copy(), exp.Null()])
+        return self._aggregate(name, node, aggregate, [chosen, *nodes[1:]])
 
     def _within_group(self, node: exp.Expr) -> Expression:
         """``percentile_cont(q) WITHIN GROUP (ORDER BY x)``, the standard's way to write ``quantile(x, q)``."""
@@ -327,5 +354,6 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: ExpressionBinder._literal,
     exp.Anonymous: ExpressionBinder._function,
     exp.Dot: ExpressionBinder._dot,
+    exp.Filter: ExpressionBinder._filter,
     exp.WithinGroup: ExpressionBinder._within_group,
 }

@@ -63,6 +63,7 @@ _FIRST_WORDS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Tuple: ("(",),
     exp.Distinct: ("DISTINCT",),
     exp.Placeholder: (":", "?"),
+    exp.Parameter: ("$", "@"),
     exp.Select: ("SELECT",),
     exp.Union: ("SELECT",),
     exp.Except: ("SELECT",),
@@ -81,6 +82,7 @@ _FIRST_WORDS: dict[type[exp.Expr], tuple[str, ...]] = {
 }
 _OPENING = {"(": ")", "[": "]", "CASE": "END"}
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
+_BEGINNINGS = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN, TokenType.SEMICOLON)
 _CLOSING = set(_OPENING.values())
 _IS_WORDS = {"IS", "NOT", "NULL", "TRUE", "FALSE"}
 #: After a comma something must come; sqlglot would not mind these.
@@ -208,6 +210,7 @@ def _parse(text: SqlText, what: str) -> list[exp.Expr | None]:
     try:
         if what == "expression":
             return parser.parse_into(exp.Condition, list(text.tokens), text.sql)
+        _refuse_commands(text)
         nodes = parser.parse(list(text.tokens), text.sql)
     except ParseError as error:
         raise _syntax_error(text, error) from None
@@ -230,6 +233,16 @@ def _select(text: SqlText, node: exp.Expr) -> exp.Select:
     raise text.error("expected a SELECT statement", text.first_word(node))
 
 
+def _refuse_commands(text: SqlText) -> None:
+    """Raise QueryError for a statement that does not begin as a SELECT does: sqlglot would parse it, or warn."""
+    for before, token in zip((None, *text.tokens), text.tokens, strict=False):
+        begins = before is None or before.token_type == TokenType.SEMICOLON
+        if begins and token.token_type not in _BEGINNINGS:
+            hint = did_you_mean(token.text, ["SELECT"])
+            place = Span(token.start, token.end + 1)
+            raise text.error("expected a SELECT statement", place, hint=hint if hint.startswith("did") else None)
+
+
 def _refuse_loose_commas(text: SqlText) -> None:
     for token, after in zip_longest(text.tokens, text.tokens[1:]):
         ends = after is None or (after.token_type not in _QUOTED and after.text.upper() in _CLAUSE_WORDS)
@@ -242,11 +255,6 @@ def _syntax_error(text: SqlText, error: ParseError) -> QueryError:
     place = fault.get("highlight") or ""
     end = _position(text.sql, fault["line"] or 1, fault["col"] or 0)
     span = Span(max(0, end - len(place)), end)
-    first = text.tokens[0].text if text.tokens else ""
-    hint = did_you_mean(first, ["SELECT"])
-    if first.upper() not in ("SELECT", "WITH", "FROM") and hint.startswith("did"):
-        token = text.tokens[0]
-        return text.error("expected a SELECT statement", Span(token.start, token.end + 1), hint=hint)
     description = str(fault.get("description") or "")
     wanted = description[0].lower() + description[1:] if description.startswith("Expecting") else ""
     message = f"cannot read the SQL at `{place}`" + (f": {wanted}" if wanted else "")

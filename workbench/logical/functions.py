@@ -215,7 +215,7 @@ def _times() -> list[ScalarFunction]:
         ScalarFunction("trunc", (2, 2), fixed(DATE, DATE, STRING), constants=(1,), check=_date_unit),
         ScalarFunction("date_add", (2, 2), fixed(DATE, DATE, INT), ("dateadd",)),
         ScalarFunction("date_sub", (2, 2), fixed(DATE, DATE, INT)),
-        ScalarFunction("datediff", (2, 2), fixed(INT, DATE, DATE), ("date_diff",)),
+        ScalarFunction("datediff", (2, 2), fixed(INT, DATE, DATE)),
         ScalarFunction("add_months", (2, 2), fixed(DATE, DATE, INT)),
         ScalarFunction("last_day", (1, 1), fixed(DATE, DATE)),
         ScalarFunction("make_date", (3, 3), fixed(DATE, INT, INT, INT)),
