@@ -119,7 +119,7 @@ date_trunc('year', ts); date_trunc('minute', ts); date_trunc('second', ts); date
 date_trunc('week', d); trunc(d, 'MM'); trunc(d, 'year'); trunc(ts, 'week'); trunc(d, 'quarter')
 date_add(d, 1); date_add(ts, i); date_add(d, -1); date_sub(d, i); dateadd(d, 31); d + 1; d - 1; d + i
 datediff(d, ts); datediff('2013-01-01', d); datediff(d, d); add_months(d, 1); add_months(d, -12); add_months(d, i)
-add_months(CAST('2013-01-31' AS date), 1); 
+add_months(CAST('2013-01-31' AS date), 1);
 timestampdiff(SECOND, ts, d); timestampdiff(DAY, ts, TIMESTAMP '2013-01-01 00:00:00'); timestampdiff(HOUR, d, ts)
 date_diff(MINUTE, ts, d); last_day(d); last_day(ts); make_date(2012, 2, 29)
 make_date(i + 2000, 1, 31)
