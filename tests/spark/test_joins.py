@@ -5,6 +5,7 @@ Counted by campaign and window of 10 seconds: by us from Parquet files on Spark,
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections import Counter
 from pathlib import Path
@@ -32,11 +33,13 @@ WHERE event_type = 'view'
 GROUP BY c.campaign, window(ts, '10 seconds')
 """
 ADS = [f"ad-{number}" for number in range(40)]
+#: Ads that nobody sees, so many that the plan is larger than what Spark hands to a stateful operator.
+UNSEEN = [random.Random(number).randbytes(16).hex() for number in range(80_000)]
 #: Ten ads a campaign; the last two ads are in no campaign, and the first is in two.
 CAMPAIGNS = pa.table(
     {
-        "campaign": [f"campaign-{number // 10}" for number in range(38)] + ["campaign-9", "nobody"],
-        "ad": [*ADS[:38], ADS[0], None],
+        "campaign": [f"campaign-{number // 10}" for number in range(38)] + ["campaign-9", "nobody"] + UNSEEN,
+        "ad": [*ADS[:38], ADS[0], None, *UNSEEN],
     }
 )
 
@@ -71,6 +74,7 @@ def test_views_by_campaign(spark: Any, tmp_path: Path) -> None:
     stream = Stream("events", table.schema, "ts", 0)
     catalog = Catalog({"events": stream}, {"campaigns": StaticTable.of("campaigns", CAMPAIGNS)})
     plan = compile_workload(Workload(stream, parse_queries(SQL, catalog, name="q")))
+    assert len(pickle.dumps(plan)) > 1 << 20
     found: Counter[tuple[str, int]] = Counter()
 
     def take(reports: list[Report]) -> None:

@@ -27,7 +27,7 @@ Kind = OneOf["inner", "left"]
 
 @dataclass(frozen=True)
 class StaticTable:
-    """A table under a name. ``payload`` is an Arrow stream; tables of one name and content are equal."""
+    """A table under a name. ``payload`` is an Arrow stream, compressed; tables of one name and content are equal."""
 
     name: str
     digest: str
@@ -44,7 +44,8 @@ class StaticTable:
                 hint="keep only the columns and rows that queries need, since it travels with the plan to every task",
             )
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
             writer.write_table(table.combine_chunks())
         payload = sink.getvalue().to_pybytes()
         return StaticTable(name, hashlib.sha256(payload).hexdigest(), len(table), table.schema, payload)
