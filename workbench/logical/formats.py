@@ -95,6 +95,29 @@ def check_pattern(pattern: str) -> None:
         ) from None
 
 
+def rewrite(replacement: str) -> str:
+    """The text of ``regexp_replace`` as RE2 has it.
+
+    Java writes a group as ``$1``, and what stands behind a backslash is itself; RE2 writes ``\\1``.
+    """
+
+    def ours(match: re.Match[str]) -> str:
+        return rf"\{match[2]}" if match[2] else (match[1] or "").replace("\\", r"\\")
+
+    return re.sub(r"\\(.)|\$(\d)|\\", ours, replacement)
+
+
+def check_replacement(pattern: str, replacement: str) -> None:
+    """Raise QueryError for a regular expression that cannot be read, or has no such group as the text names."""
+    check_pattern(pattern)
+    try:
+        pc.replace_substring_regex(pa.array(["", "a"]), pattern, rewrite(replacement))
+    except pa.ArrowInvalid as error:
+        raise QueryError(
+            f"'{replacement}' cannot replace what '{pattern}' finds: {error}", hint="`$1` is the first group"
+        ) from None
+
+
 def like_pattern(pattern: str, *, ignore_case: bool = False) -> str:
     """The regular expression that matches what ``LIKE`` does: ``%`` any text, ``_`` any character, ``\\`` escapes."""
     parts, position = [], 0

@@ -58,6 +58,11 @@ def _regex(_: None, pattern: str | None, *more: object) -> None:
         formats.check_pattern(pattern)
 
 
+def _regex_and_text(_: None, pattern: str | None, replacement: str | None) -> None:
+    if pattern is not None and replacement is not None:
+        formats.check_replacement(pattern, replacement)
+
+
 def _regex_group(_: None, pattern: str | None, group: int | None = 1) -> None:
     if pattern is not None and group is not None:
         formats.group_pattern(pattern, group)
@@ -190,7 +195,7 @@ def _texts() -> list[ScalarFunction]:
         ScalarFunction("startswith", (2, 2), text_test, constants=(1,)),
         ScalarFunction("endswith", (2, 2), text_test, constants=(1,)),
         ScalarFunction("contains", (2, 2), text_test, constants=(1,)),
-        ScalarFunction("regexp_replace", (3, 3), _text, constants=(1, 2), check=_regex),
+        ScalarFunction("regexp_replace", (3, 3), _text, constants=(1, 2), check=_regex_and_text),
         ScalarFunction(
             "regexp_extract", (2, 3), fixed(STRING, STRING, STRING, INT), constants=(1, 2), check=_regex_group
         ),

@@ -34,10 +34,8 @@ def cast(value: Value, target: pa.DataType, text: str) -> Value:
         return pc.cast(_prepared(value, target), options=_options(value.type, target))
     except (pa.ArrowInvalid, OverflowError) as error:
         reason = str(error).partition("\n")[0]
-        raise DataError(
-            f"`{text}`: a value does not fit into `{type_name(target)}` ({reason})",
-            hint="`TRY_CAST(x AS ...)` gives NULL instead of an error",
-        ) from None
+        hint = "`TRY_CAST(x AS ...)` gives NULL instead of an error" if text.startswith("CAST(") else None
+        raise DataError(f"`{text}`: a value does not fit into `{type_name(target)}` ({reason})", hint=hint) from None
 
 
 def try_cast(value: Value, target: pa.DataType, text: str) -> Value:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.logical.expressions import Call
-from workbench.logical.formats import group_pattern, like_pattern
-from workbench.runtime.values import Kernel, Value, by_value, null, plain
+from workbench.logical.formats import group_pattern, like_pattern, rewrite
+from workbench.runtime.values import Kernel, Value, by_value, null, nulls, plain
 
 
 def _constants(kernel: Kernel) -> Kernel:
@@ -17,25 +15,18 @@ def _constants(kernel: Kernel) -> Kernel:
 
     def run(call: Call, value: Value, *constants: pa.Scalar) -> Value:
         fixed = [each.as_py() for each in constants]
-        return pc.if_else(pc.is_valid(value), null(call), null(call)) if None in fixed else kernel(value, *fixed)
+        return nulls(call, value) if None in fixed else kernel(value, *fixed)
 
     return run
 
 
 def _like(value: Value, pattern: str) -> Value:
-    # Arrow's own LIKE stops at the end of a line; where it has a quick way without a pattern, it is right.
+    """Arrow's own LIKE stops at the end of a line; patterns without one have a quick way."""
     inner = pattern.strip("%")
-    if "%" not in inner and "_" not in inner and "\\" not in pattern:
-        kernels = {(True, True): pc.match_substring, (True, False): pc.ends_with, (False, True): pc.starts_with}
-        ends = pattern.startswith("%"), pattern.endswith("%")
-        if not inner and pattern:
-            return (
-                pc.is_valid(value)
-                if isinstance(value, pa.Scalar) and not value.is_valid
-                else pc.starts_with(value, "")
-            )
-        return kernels.get(ends, pc.equal)(value, inner)
-    return pc.match_substring_regex(value, like_pattern(pattern))
+    if set(inner) & set("%_\\"):
+        return pc.match_substring_regex(value, like_pattern(pattern))
+    kernels = {(True, True): pc.match_substring, (True, False): pc.ends_with, (False, True): pc.starts_with}
+    return kernels.get((pattern.startswith("%"), pattern.endswith("%")), pc.equal)(value, inner)
 
 
 def _substring(value: Value, position: int, count: int | None = None) -> Value:
@@ -70,11 +61,7 @@ def _replace(value: Value, search: str, replacement: str = "") -> Value:
 
 
 def _regexp_replace(value: Value, pattern: str, replacement: str) -> Value:
-    """Java writes a group as ``$1`` and itself with a backslash before it; RE2 writes ``\\1``."""
-    ours = re.sub(
-        r"\\(.)|\$(\d)|\\", lambda m: m[1].replace("\\", r"\\") if m[1] else rf"\{m[2]}" if m[2] else "", replacement
-    )
-    return pc.replace_substring_regex(value, pattern, ours)
+    return pc.replace_substring_regex(value, pattern, rewrite(replacement))
 
 
 def _regexp_extract(value: Value, pattern: str, group: int = 1) -> Value:

@@ -14,7 +14,7 @@ from workbench.logical.expressions import Call
 from workbench.logical.formats import DATE_UNITS, UNITS, Piece, reading_pattern, time_format, unit_of
 from workbench.logical.types import TIMESTAMP
 from workbench.runtime.casts import cast
-from workbench.runtime.values import Kernel, Value, checked, null, on_arrays
+from workbench.runtime.values import Kernel, Value, checked, null, nulls, on_arrays
 
 Array = npt.NDArray[Any]
 
@@ -170,7 +170,7 @@ def _written(piece: Piece, value: pa.Array, call: Call) -> Value:
 def _read(call: Call, text: Value, format: pa.Scalar) -> Value:
     """Instants from text in a format, in microseconds."""
     if not format.is_valid:
-        return pc.if_else(pc.is_valid(text), null(call), null(call))
+        return nulls(call, text)
     return _read_as(reading_pattern(time_format(format.as_py(), reading=True)))(call, text)
 
 

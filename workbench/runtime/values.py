@@ -58,6 +58,11 @@ def null(call: Call) -> pa.Scalar:
     return pa.scalar(None, call.type)
 
 
+def nulls(call: Call, value: Value) -> Value:
+    """NULL, as often as there are values."""
+    return null(call) if isinstance(value, pa.Scalar) else pa.nulls(len(value), call.type)
+
+
 def on_arrays(kernel: Callable[..., Any]) -> Kernel:
     """A kernel for which scalars are made arrays, all of one length."""
 
@@ -96,7 +101,7 @@ def by_value(function: Callable[..., Any]) -> Kernel:
     def run(call: Call, value: Value, *constants: pa.Scalar) -> Value:
         fixed = [each.as_py() for each in constants]
         if None in fixed:
-            return null(call) if isinstance(value, pa.Scalar) else pa.nulls(len(value), call.type)
+            return nulls(call, value)
         if isinstance(value, pa.Scalar):
             known = value.as_py()
             return pa.scalar(None if known is None else function(known, *fixed), call.type)
