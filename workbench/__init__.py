@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         source,
         sources,
         stop_all,
+        table,
+        tables,
     )
     from workbench.notebook.dashboards import dashboard
     from workbench.session import LiveQuery
@@ -44,6 +46,8 @@ _WHERE = {
     "source": "notebook",
     "sources": "notebook",
     "stop_all": "notebook",
+    "table": "notebook",
+    "tables": "notebook",
 }
 _MODULES = ("datasets", "results")
 
@@ -66,6 +70,8 @@ __all__ = [
     "source",
     "sources",
     "stop_all",
+    "table",
+    "tables",
 ]
 
 

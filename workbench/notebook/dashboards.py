@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,17 @@ class Dashboard:
         return f"Dashboard of {self.query!r}"
 
 
-def dashboard(asked: Asked | LiveQuery, *, name: str = "query", source: Source | str | None = None) -> Dashboard:
-    """Start a query (or take a running one) and give it a live, zoomable picture."""
-    return Dashboard(asked if isinstance(asked, LiveQuery) else run(asked, name=name, source=source))
+def dashboard(
+    asked: Asked | LiveQuery,
+    *,
+    name: str = "query",
+    source: Source | str | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> Dashboard:
+    """Start a query (or take a running one) and give it a live, zoomable picture; see :func:`workbench.run`."""
+    if isinstance(asked, LiveQuery):
+        return Dashboard(asked)
+    return Dashboard(run(asked, name=name, source=source, parameters=parameters))
 
 
 def show(live: LiveQuery) -> LiveDashboard:
