@@ -39,10 +39,6 @@ OPERATORS: dict[type[exp.Expr], str] = {
 
 #: What SQL knows and this language does not (yet), and the nearest thing that works.
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Window: (
-        "`OVER` is not supported yet",
-        "a window that slides by time works: `GROUP BY window(ts, '10 minutes', '1 minute')`",
-    ),
     exp.Filter: ("`FILTER` is not supported", "`count_if(condition)` and `sum(if(condition, x, NULL))` work"),
     exp.Subquery: ("a subquery is not supported", "write it as a statement of its own"),
     exp.Select: ("a subquery is not supported", "write it as a statement of its own"),
@@ -60,6 +56,12 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Concat: ("text beside text is not supported", "a quote inside text is written \\', and `||` joins texts"),
 }
 
+#: Where an aggregate belongs that stands in a clause without groups.
+_AGGREGATE_HINTS = {
+    "WHERE": "conditions on aggregates go to HAVING",
+    "SELECT beside OVER": "give it an OVER of its own, or write a query with GROUP BY",
+}
+
 #: The parts of a node that the binder looks at; a node that has another one means something else.
 _UNDERSTOOD = {
     "this", "expression", "expressions", "negate", "low", "high", "ifs", "true", "default", "to", "table",
@@ -74,7 +76,7 @@ class Scope:
     ``clause`` names the place in errors. ``qualifier`` is the name that may stand before a column's.
     ``keys`` is None where single rows are seen (WHERE, GROUP BY, the argument of an aggregate); otherwise aggregates
     are allowed and columns must be part of one of the keys. ``aliases`` are folded names of select items that can
-    be used, before columns.
+    be used, before columns. ``over`` binds an OVER, where one may be.
     """
 
     stream: Stream
@@ -82,6 +84,7 @@ class Scope:
     qualifier: str
     keys: frozenset[Expression] | None = None
     aliases: Mapping[str, Expression] = field(default_factory=dict)
+    over: Callable[[exp.Window], Expression] | None = None
 
 
 class ExpressionBinder:
@@ -120,6 +123,8 @@ class ExpressionBinder:
         return bound
 
     def _dispatch(self, node: exp.Expr) -> Expression:
+        if isinstance(node, exp.Window) and self._scope.over is not None:
+            return self._scope.over(node)
         strange = [part for part, value in node.args.items() if value and part not in _UNDERSTOOD]
         handler = _HANDLERS.get(type(node))
         if handler is None or strange:
@@ -128,6 +133,9 @@ class ExpressionBinder:
 
     def _refusal(self, node: exp.Expr) -> QueryError:
         message, hint = _REFUSED.get(type(node), (f"`{self._text.source(node)}` is not supported", ""))
+        if isinstance(node, exp.Window):
+            message = f"an OVER cannot be used in {self._scope.clause}"
+            hint = "it goes to the SELECT list; filter what `results()` gives by its column"
         return self._text.error(message, node, hint=hint)
 
     def _operator(self, node: exp.Expr) -> Expression:
@@ -269,10 +277,10 @@ class ExpressionBinder:
             raise self._text.error(
                 f"the aggregate `{name}` cannot be used in {self._scope.clause}",
                 node,
-                hint="conditions on aggregates go to HAVING" if self._scope.clause == "WHERE" else None,
+                hint=_AGGREGATE_HINTS.get(self._scope.clause),
             )
         inner = ExpressionBinder(
-            self._text, replace(self._scope, clause="the argument of an aggregate", keys=None, aliases={})
+            self._text, replace(self._scope, clause="the argument of an aggregate", keys=None, aliases={}, over=None)
         )
         constant_from = len(nodes) if aggregate.constant_from is None else aggregate.constant_from
         arguments = tuple(

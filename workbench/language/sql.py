@@ -25,19 +25,12 @@ _DIALECT = Spark()
 
 
 class _Parser(SparkParser):
-    """Spark's grammar without Spark's functions: only ``CAST`` and ``CASE`` have a syntax of their own.
-
-    And without the clause ``WINDOW name AS (...)``, for which sqlglot takes ``GROUP BY window(...)``.
-    """
+    """Spark's grammar without Spark's functions: only ``CAST`` and ``CASE`` have a syntax of their own."""
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CAST": SparkParser.FUNCTION_PARSERS["CAST"]}
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
-    QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Any]] = {
-        token: parser for token, parser in SparkParser.QUERY_MODIFIER_PARSERS.items() if token != TokenType.WINDOW
-    }
-    QUERY_MODIFIER_TOKENS: ClassVar[set[Any]] = set(QUERY_MODIFIER_PARSERS)
 
 
 #: The word with which a node begins where its first child is not its beginning.
@@ -197,14 +190,24 @@ def _parse(text: SqlText, what: str) -> list[exp.Expr | None]:
     parser = _Parser(dialect=_DIALECT)
     try:
         if what == "expression":
-            return parser.parse_into(exp.Condition, list(text.tokens), text.sql)
-        nodes = parser.parse(list(text.tokens), text.sql)
+            return parser.parse_into(exp.Condition, _words(text), text.sql)
+        nodes = parser.parse(_words(text), text.sql)
     except ParseError as error:
         raise _syntax_error(text, error) from None
     except RecursionError:
         raise QueryError("the SQL is nested too deeply") from None
     # A comment after the last `;` comes as a node of its own.
     return [None if isinstance(node, exp.Semicolon) else node for node in nodes]
+
+
+def _words(text: SqlText) -> list[Token]:
+    """The tokens, ``WINDOW`` as a plain name except in ``WINDOW name AS``: ``window(...)`` is a function in GROUP BY."""
+    return [
+        Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
+        if token.token_type == TokenType.WINDOW and (after is None or after.token_type != TokenType.VAR)
+        else token
+        for token, after in zip_longest(text.tokens, text.tokens[1:])
+    ]
 
 
 def _select(text: SqlText, node: exp.Expr) -> exp.Select:

@@ -20,6 +20,7 @@ from workbench.logical import (
     ContextFree,
     CountWindow,
     Cumulating,
+    EachRow,
     Expression,
     LastRows,
     Literal,
@@ -30,6 +31,7 @@ from workbench.logical import (
     Window,
     Workload,
     aggregate_calls,
+    beside_frames,
 )
 from workbench.logical.types import language_type
 from workbench.plan.cost import Constants, constants, over_slices
@@ -82,16 +84,20 @@ def compile_workload(
 
 
 def _kept_columns(query: Query) -> tuple[Expression, ...] | None:
-    """What is kept of the rows of a query whose windows are aware of their context.
+    """What is kept of the rows of a query whose windows are aware of their context, or that gives one for each row.
 
     All that the query itself reads, in an order that does not depend on how it is written: rows of equal time are
     ordered by it, so what other queries read must not matter.
     """
-    if not any(isinstance(window, ContextAware) for window in query.windows):
+    if not any(isinstance(window, ContextAware | EachRow) for window in query.windows):
         return None
     read = {
         argument: None for call in _calls(query) for argument in call.arguments if not isinstance(argument, Literal)
     }
+    if EachRow() in query.windows:
+        known = {stream_time(query.stream), *(named.expression for named in query.keys)}
+        leaves = [leaf for named in query.values for leaf in beside_frames(named.expression)]
+        read |= {leaf: None for leaf in leaves if isinstance(leaf, Column) and leaf not in known}
     read |= {window.condition: None for window in query.windows if isinstance(window, Punctuation)}
     return tuple(sorted(read, key=str))
 
@@ -180,7 +186,7 @@ def _methods(
     for number, fold in enumerate(folds):
         for index, partial in enumerate(fold.partials):
             windows = [entry.window for entry in assemblies if entry.fold == number and index in entry.partials]
-            sizes = [_slices_in(window, density) for window in windows if not isinstance(window, Session)]
+            sizes = [_slices_in(window, density) for window in windows if not isinstance(window, Session | EachRow)]
             if sizes:
                 considered = over_slices(partial.monoid, sizes, costs)
                 fit = [candidate for candidate in considered if candidate.algorithm is forced] or considered
