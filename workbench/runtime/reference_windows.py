@@ -71,12 +71,12 @@ def windows_of(window: AnyWindow, arrivals: Sequence[Arrival], lateness: int) ->
     windows = []
     for key, rows in by_key.items():
         condition = window.condition if isinstance(window, Punctuation) else None
-        rows.sort(key=lambda row: (row.time, _content(row, condition)))
+        rows.sort(key=lambda row: (row.time, content(row, condition)))
         windows += [(key, *found) for found in _ORDERED[type(window)](window, rows)]
     return windows, missed
 
 
-def _content(row: Row, condition: Expression | None) -> list[Any]:
+def content(row: Row, condition: Expression | None) -> list[Any]:
     """What rows of equal time are ordered by: the values that the query reads, NaN behind all, NULL behind that."""
     read = sorted((e for e in row.values if not isinstance(e, Literal) and e != condition), key=str)
     values = [row.values[expression] for expression in read]
