@@ -122,9 +122,7 @@ def time_index(times: Array) -> tuple[Array, int]:
     return index, shift
 
 
-def _look_up(
-    times: Array, index: Array, shift: int, preceding: int, begin: int, end: int, first: Array
-) -> None:
+def _look_up(times: Array, index: Array, shift: int, preceding: int, begin: int, end: int, first: Array) -> None:
     """As ``fill_first`` for a frame by time over the rows of one key."""
     origin = times[0]
     for i in range(begin, end):

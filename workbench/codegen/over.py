@@ -142,7 +142,9 @@ def shared_source(kind: PartialKind) -> str:
     parameters = ["times", "runs", "index", "shift", "by_time", "preceding"]
     parameters += ["x#", "p#", "s#", "unit#", "chunk", "begin", "end", "mean", "n", "o#"]
     text = t.text("over", parameters)
-    return text.replace("\n", "\nfrom workbench.kernels.frames import fill_first, fill_last, first_low, look_up, place\n", 1)
+    return text.replace(
+        "\n", "\nfrom workbench.kernels.frames import fill_first, fill_last, first_low, look_up, place\n", 1
+    )
 
 
 def _within(t: KernelText) -> None:
@@ -170,7 +172,11 @@ def _within(t: KernelText) -> None:
 def _between(t: KernelText) -> None:
     """The whole chunks between the ends of a window, by TwoStacks over chunks."""
     t.each("                y# = unit#[0]")
-    t("                inner = head + 1", "                if inner < tail:", "                    if inner >= top[q]:")
+    t(
+        "                inner = head + 1",
+        "                if inner < tail:",
+        "                    if inner >= top[q]:",
+    )
     t("                        base[q], top[q], done[q] = inner, tail, tail")
     t.each("                        b#[q] = unit#[0]")
     t("                        for j in range(tail - 1, inner - 1, -1):")

@@ -143,4 +143,3 @@ def _whole(node: exp.Expr) -> int:
     raise QueryError(
         "the start of ROWS is a whole number of rows", hint="such as `ROWS BETWEEN 9 PRECEDING AND CURRENT ROW`"
     )
-

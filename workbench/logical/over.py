@@ -23,7 +23,9 @@ class RowsFrame:
 
     def __post_init__(self) -> None:
         if self.preceding is not None and self.preceding < 0:
-            raise QueryError(f"the number of rows before the current one must not be negative, got `{self.preceding}`")
+            raise QueryError(
+                f"the number of rows before the current one must not be negative, got `{self.preceding}`"
+            )
 
     def __str__(self) -> str:
         start = "UNBOUNDED" if self.preceding is None else str(self.preceding)

@@ -87,7 +87,9 @@ class OverRows:
         bounded = [frame for frame in frames if frame.preceding is not None]
         self._reach = max((f.preceding or 0 for f in bounded if isinstance(f, RangeFrame)), default=-1)
         self._rows = max((f.preceding or 0 for f in bounded if not isinstance(f, RangeFrame)), default=0)
-        self._waiting = self._batch(np.zeros(0, np.int64), np.zeros(0, np.int64), [pa.array([], c.type) for c in columns])
+        self._waiting = self._batch(
+            np.zeros(0, np.int64), np.zeros(0, np.int64), [pa.array([], c.type) for c in columns]
+        )
         self._history = _History(*[np.zeros(0, np.int64)] * 2, folder.blank(0))
         self._counts = np.zeros(0, np.int64)
         open_ended = [needs for frame, needs in self._frames.items() if frame.preceding is None]
@@ -104,7 +106,9 @@ class OverRows:
         fields = [*self._history.fields, *self._carried.values()]
         cells = sum(
             spec.nbytes(column)
-            for kind, columns in zip([*self._folder.kinds, *map(self._folder.kinds.__getitem__, self._carried)], fields, strict=True)
+            for kind, columns in zip(
+                [*self._folder.kinds, *map(self._folder.kinds.__getitem__, self._carried)], fields, strict=True
+            )
             for spec, column in zip(kind.fields, columns, strict=True)
         )
         return int(self._waiting.nbytes + 2 * self._history.keys.nbytes + cells)
