@@ -3,8 +3,8 @@
 Two kernels, whose text is made of the names of a kind's functions:
 
 ``stacks``
-    TwoStacks over rows, for windows of few rows. A flip scans the window's rows back to front into an array that stays
-    in the cache; until the next flip a window is one of these suffixes and a running back. Three combines a row.
+    TwoStacks over rows, for windows of few rows. A flip scans the window's rows back to front into an array that
+    stays in the cache; until the next flip a window is one of these suffixes and a running back: three combines.
 ``shared``
     For windows of many rows, any number of frames at once. In every ``chunk`` rows one prefix and one suffix scan,
     shared by all frames; the chunks in between by TwoStacks over chunks, as in ``codegen/slices.py``. A window is a
@@ -73,7 +73,7 @@ def scans_source(kind: PartialKind) -> str:
 
 
 def shared_source(kind: PartialKind) -> str:
-    """``over(times, runs, index, shift, by_time, preceding, x.., p.., s.., unit.., chunk, begin, end, mean, n, o..)``.
+    """The function ``over``; see ``parameters`` below.
 
     Rows ``[begin, end)``; ``o[q, i - begin]`` is the window of row ``i`` by frame ``q``, ``n`` its number of rows (if
     it has room for them). ``mean``: of a sum of floats, the quotient of the two.
@@ -276,13 +276,13 @@ class FrameKernel:
         out = [np.zeros((1, 1), kind) for kind in self.kind.dtypes]
         one = [sealed(np.zeros(1, np.int64)), sealed(np.array([0, 1])), NO_INDEX, 0]
         one += [sealed(np.ones(1, np.bool_)), sealed(np.zeros(1, np.int64))]
-        sample: list[Any] = {
+        samples: dict[str, list[Any]] = {
             "stacks": [none, none, *inputs, *unit, *rows],
             "scans": [*inputs, *rows, *rows, *unit, CHUNK, 0, 0],
             "shared": [*one, *inputs, *rows, *rows, *unit, CHUNK, 0, 0, False, _NO_SIZES, *out],
-        }[name]
+        }
         entry = "scans" if name == "scans" else "over"
-        return Job(modules.digest(source), source, entry, sample, self.kind.scalars)
+        return Job(modules.digest(source), source, entry, samples[name], self.kind.scalars)
 
 
 def sealed(array: Array) -> Array:

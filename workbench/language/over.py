@@ -123,6 +123,7 @@ class OverBinder:
             return frame(None)
         if start == "CURRENT ROW":
             return frame(0)
+        assert isinstance(start, exp.Expr), start
         with self._text.at(start):
             return RowsFrame(_whole(start)) if kind == "ROWS" else RangeFrame(self._duration(start))
 

@@ -201,7 +201,7 @@ def _parse(text: SqlText, what: str) -> list[exp.Expr | None]:
 
 
 def _words(text: SqlText) -> list[Token]:
-    """The tokens, ``WINDOW`` as a plain name except in ``WINDOW name AS``: ``window(...)`` is a function in GROUP BY."""
+    """The tokens. ``WINDOW`` is a name except in ``WINDOW name AS``: ``GROUP BY window(...)`` calls a function."""
     return [
         Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
         if token.token_type == TokenType.WINDOW and (after is None or after.token_type != TokenType.VAR)

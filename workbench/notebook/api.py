@@ -68,8 +68,8 @@ def aggregate(name: str | type, cls: type | None = None) -> Any:
     (``double``, ``bigint``, ``boolean``, ``string``),
     ``examples`` (values to test with, as tuples for several arguments).
 
-    The rows of one slice are combined in the order in which they arrive: an aggregate that is not commutative (found
-    by trial, and told by ``explain``) is exact only for rows that arrive in order, read by one task.
+    Rows of an aggregate that is not commutative (found by trial, and told by ``explain``) are kept until no earlier
+    one can come, and combined in order of time; rows of equal time in the order of the values that the query reads.
 
     Rows where a value is NULL are left out; a window without any gives NULL. The laws of a monoid are tried on the
     examples and on values of our own; a broken one raises QueryError with the counterexample. Functions that numba

@@ -16,7 +16,6 @@ from workbench.logical import (
     Call,
     Cast,
     Column,
-    ContextAware,
     ContextFree,
     CountWindow,
     Cumulating,
@@ -24,7 +23,6 @@ from workbench.logical import (
     Expression,
     LastRows,
     Literal,
-    Punctuation,
     Query,
     Session,
     Stream,
@@ -34,6 +32,7 @@ from workbench.logical import (
     beside_frames,
 )
 from workbench.logical.types import language_type
+from workbench.plan.characteristics import keeps_rows
 from workbench.plan.cost import Constants, constants, over_slices
 from workbench.plan.gag import Algorithm
 from workbench.plan.grids import listed, slice_edges
@@ -84,22 +83,21 @@ def compile_workload(
 
 
 def _kept_columns(query: Query) -> tuple[Expression, ...] | None:
-    """What is kept of the rows of a query whose windows are aware of their context, or that gives one for each row.
+    """What is kept of the rows of a query, if they are.
 
     All that the query itself reads, in an order that does not depend on how it is written: rows of equal time are
     ordered by it, so what other queries read must not matter.
     """
-    if not any(isinstance(window, ContextAware | EachRow) for window in query.windows):
+    if not keeps_rows(query):
         return None
-    read = {
-        argument: None for call in _calls(query) for argument in call.arguments if not isinstance(argument, Literal)
-    }
+    read = [argument for call in _calls(query) for argument in call.arguments]
+    read += [part for window in query.windows for part in vars(window).values()]
     if EachRow() in query.windows:
         known = {stream_time(query.stream), *(named.expression for named in query.keys)}
-        leaves = [leaf for named in query.values for leaf in beside_frames(named.expression)]
-        read |= {leaf: None for leaf in leaves if isinstance(leaf, Column) and leaf not in known}
-    read |= {window.condition: None for window in query.windows if isinstance(window, Punctuation)}
-    return tuple(sorted(read, key=str))
+        beside = [leaf for named in query.values for leaf in beside_frames(named.expression)]
+        read += [leaf for leaf in beside if leaf not in known]
+    kept = {each for each in read if isinstance(each, Expression) and not isinstance(each, Literal)}
+    return tuple(sorted(kept, key=str))
 
 
 def _number(
@@ -186,7 +184,9 @@ def _methods(
     for number, fold in enumerate(folds):
         for index, partial in enumerate(fold.partials):
             windows = [entry.window for entry in assemblies if entry.fold == number and index in entry.partials]
-            sizes = [_slices_in(window, density) for window in windows if not isinstance(window, Session | EachRow)]
+            # Sessions over fragments merge as they come; there is nothing left to put together.
+            merged = Session | EachRow if fold.columns is None else EachRow
+            sizes = [_slices_in(window, density) for window in windows if not isinstance(window, merged)]
             if sizes:
                 considered = over_slices(partial.monoid, sizes, costs)
                 fit = [candidate for candidate in considered if candidate.algorithm is forced] or considered

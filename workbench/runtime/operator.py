@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from workbench.logical import ContextAware, ContextFree, EachRow, Session
+from workbench.logical import ContextFree, EachRow, Session
 from workbench.plan import SharedPlan
 from workbench.runtime import wire
 from workbench.runtime.assembling import Assembler
@@ -109,7 +109,7 @@ def _branches(plan: SharedPlan, fold: int, assembler: Assembler) -> list[Branch]
     assemblies = plan.of_fold(fold)
     if plan.folds[fold].columns is not None:
         rows: list[Branch] = []
-        if any(isinstance(each.window, ContextAware) for each in assemblies):
+        if any(not isinstance(each.window, EachRow) for each in assemblies):
             rows.append(ContextWindows(plan, fold, assembler))
         if any(isinstance(each.window, EachRow) for each in assemblies):
             rows.append(RowResults(plan, fold))

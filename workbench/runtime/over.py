@@ -35,8 +35,8 @@ Fields = tuple[Array, ...]
 class Passed:
     """Rows that have passed, an entry each, by key and in their order within it.
 
-    ``numbers`` count the rows of each key from 0; ``columns`` is what is read of the rows themselves; ``partials`` are
-    those of their frames, by frame and position of the partial.
+    ``numbers`` count the rows of each key from 0; ``columns`` is what is read of the rows themselves; ``partials``
+    are those of their frames, by frame and position of the partial.
     """
 
     keys: Array
@@ -90,7 +90,7 @@ class OverRows:
         self._waiting = self._batch(
             np.zeros(0, np.int64), np.zeros(0, np.int64), [pa.array([], c.type) for c in columns]
         )
-        self._history = _History(*[np.zeros(0, np.int64)] * 2, folder.blank(0))
+        self._history = _History(np.zeros(0, np.int64), np.zeros(0, np.int64), folder.blank(0))
         self._counts = np.zeros(0, np.int64)
         open_ended = [needs for frame, needs in self._frames.items() if frame.preceding is None]
         self._carried = {position: folder.kinds[position].blank(0) for needs in open_ended for position in needs}

@@ -29,7 +29,7 @@ from workbench.logical import (
 from workbench.runtime.expressions import evaluate, evaluate_filter
 from workbench.runtime.reference_over import each_row
 from workbench.runtime.reference_windows import Arrival, Row, windows_of
-from workbench.runtime.textbook import recompute
+from workbench.runtime.textbook import depends_on_order, recompute
 
 #: Final values by (level, key, window start, window end, which of the windows with these).
 Answer = dict[tuple[int, tuple[Any, ...], int, int, int], tuple[Any, ...]]
@@ -48,9 +48,10 @@ def _query(query: Query, batches: Sequence[pa.Table]) -> tuple[Answer, int]:
     if EachRow() in query.windows:
         return each_row(query, arrivals, _scalar)
     answer: Answer = {}
+    ordered = any(depends_on_order(call.function) for call in _calls(query))
     seen: Counter[Any] = Counter()
     for level, window in enumerate(query.windows):
-        windows, late = windows_of(window, arrivals, query.stream.lateness)
+        windows, late = windows_of(window, arrivals, query.stream.lateness, ordered)
         missed |= late
         for key, start, end, rows in windows:
             values = _values(query, key, rows)
