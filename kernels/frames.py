@@ -154,18 +154,18 @@ first_low = jit(_first_low)
 
 
 def frames_of(
-    times: Array, runs: Array, by_time: bool, preceding: int | None, begin: int = 0, end: int | None = None
+    times: Array, runs: Array, by_time: bool, preceding: int, begin: int = 0, end: int | None = None
 ) -> tuple[Array, Array]:
     """First and last (exclusive) row of the frames of the rows ``[begin, end)``, int64.
 
-    ``preceding`` is in the unit of ``times`` or in rows; None: from the key's first row on. Frames by time hold the
-    rows of the row's own time, frames by rows end with the row.
+    ``preceding`` is in the unit of ``times`` or in rows; negative: from the key's first row on. Frames by time hold
+    the rows of the row's own time, frames by rows end with the row.
     """
     end = len(times) if end is None else end
     first, last = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
     if begin < end:
-        reach = -1 if preceding is None else preceding
-        fill_first(times, runs, by_time, reach, first_low(times, runs, by_time, reach, begin), begin, end, first)
+        low = first_low(times, runs, by_time, preceding, begin)
+        fill_first(times, runs, by_time, preceding, low, begin, end, first)
         fill_last(times, runs, by_time, begin, end, last)
     return first, last
 

@@ -31,6 +31,7 @@ from workbench.logical import (
 from workbench.plan import compile_workload
 from workbench.runtime import BucketOperator
 from workbench.runtime.engine import Engine
+from workbench.runtime.over_table import OverTable
 from workbench.runtime.reference import reference
 
 #: The rows themselves as values: a plain column, one with text, and an expression.
@@ -238,3 +239,71 @@ def compare(spark: Any, table: pa.Table, frames: list[str], calls: list[str]) ->
     ours, theirs = (sorted(rows, key=lambda row: str([row[name] for name in own])) for rows in (ours, theirs))
     for mine, other in zip(ours, theirs, strict=True):
         assert all(same(mine[name], other[name]) for name in names), (mine, other)
+
+
+def of_table(workload: Workload, table: pa.Table, threads: int) -> dict[str, list[tuple[Any, ...]]]:
+    found = OverTable(compile_workload(workload), threads).run(table)
+    return {name: [tuple(row.values()) for row in values.to_pylist()] for name, values in found.items()}
+
+
+@settings(max_examples=80, deadline=None)
+@given(over_workloads(), streams(), st.integers(1, 3))
+def test_a_whole_table_equals_the_oracle(workload: Workload, batches: list[pa.Table], threads: int) -> None:
+    """Results stand where their rows do; so those of one key and time are compared as a set."""
+    table = pa.concat_tables(batches)
+    expected, _ = reference(workload, [table])
+    for name, rows in of_table(workload, table, threads).items():
+        wanted = list(expected[name].values())
+        assert len(rows) == len(wanted)
+        for mine, other in zip(sorted(rows, key=ordered), sorted(wanted, key=ordered), strict=True):
+            assert all(map(same, mine, other)), (mine, other)
+
+
+def ordered(row: tuple[Any, ...]) -> str:
+    return str([round(cell, 6) + 0.0 if isinstance(cell, float) else cell for cell in row])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("keys", [0, 3])
+@pytest.mark.parametrize("step", [1, 1_000])
+def test_compiled_kernels_over_a_whole_table(threads: int, keys: int, step: int, monkeypatch: Any) -> None:
+    """Case: x = 1 in every row, two rows at each time; so counts and sums of a frame are known by hand.
+
+    Frames of a few rows, and of more than two chunks of them, by time and by rows, in milliseconds and microseconds.
+    """
+    monkeypatch.setenv("WINQUERY_KERNELS", "compiled")
+    rows, group = 60_000, max(keys, 1)
+    times = pa.array(np.arange(rows) // (2 * group) * step).cast(pa.timestamp("ms"))
+    key = np.arange(rows) % group
+    table = pa.table({"ts": times, "k": key, "x": np.ones(rows), "n": np.arange(rows) % 7})
+    stream = Stream("s", table.schema, "ts", 0)
+    by = "PARTITION BY k " if keys else ""
+    reaches = {"few": 10 * step, "many": 9_000 * step}
+    items = []
+    for name, ms in reaches.items():
+        over = f"OVER ({by}ORDER BY ts RANGE INTERVAL '{ms}' MILLISECOND PRECEDING)"
+        items += [f"avg(n) {over} AS a_{name}", f"sum(x) {over} AS s_{name}"]
+    for n in (5, 12_000):
+        over = f"OVER ({by}ORDER BY ts ROWS {n} PRECEDING)"
+        items += [f"avg(x) {over} AS m_{n}", f"sum(n) {over} AS r_{n}"]
+    workload = Workload(stream, parse_queries(f"SELECT {', '.join(items)} FROM s", {"s": stream}, name="q"))
+    found = OverTable(compile_workload(workload), threads).run(table)["q"]
+    within = np.arange(rows) // group  # the row's place among those of its key
+    for name, ms in reaches.items():
+        first = np.maximum(within // 2 - ms // step, 0) * 2
+        assert (found[f"s_{name}"].to_numpy() == within // 2 * 2 + 2 - first).all()
+    for n in (5, 12_000):
+        assert (found[f"m_{n}"].to_numpy() == 1).all()
+    values = table["n"].to_numpy()
+    for row in (0, 1, 2, 4_095, 12_287, 12_288, 30_001, rows - 1):
+        mine = key == key[row]
+        for name, ms in reaches.items():
+            low = within // 2 >= within[row] // 2 - ms // step
+            inside = mine & low & (within // 2 <= within[row] // 2)
+            assert found[f"a_{name}"][row].as_py() == pytest.approx(values[inside].mean())
+        # Rows of equal time are ordered by what is read of them, n and then x.
+        order = np.lexsort((values, within // 2))
+        order = order[mine[order]]
+        at = int(np.flatnonzero(order == row)[0])
+        for n in (5, 12_000):
+            assert found[f"r_{n}"][row].as_py() == values[order[max(0, at - n) : at + 1]].sum()

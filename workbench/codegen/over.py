@@ -220,7 +220,7 @@ class FrameKernel:
         function(first, last, *map(sealed, fields), *self.kind.blank(1), *out)
         return out
 
-    def scans(self, fields: Fields) -> tuple[Fields, Fields] | None:
+    def scans(self, fields: Fields) -> tuple[Fields, Fields]:
         """Room for the scans of rows, for :meth:`scan`."""
         return self._empty(len(fields[0])), self._empty(len(fields[0]))
 

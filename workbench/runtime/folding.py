@@ -114,7 +114,7 @@ class Folder:
         return cells
 
     def lift_rows(self, columns: Columns, rows: int) -> list[Fields | None]:
-        """As :meth:`lift`, without a copy where a value is its own partial; None for a count that counts every row."""
+        """As :meth:`lift`, with no copy where a value is its own partial; None for a count of all rows."""
         inputs = [_column(*entry, columns, rows) for entry in self._inputs]
         found: list[Fields | None] = []
         cells: list[Fields] = []
@@ -153,8 +153,10 @@ class Folder:
             self.kernel.into(cells, group, chosen(rows.inputs, slice(low, high)), function)
 
     def fold_cells(self, group: Array, inputs: Sequence[tuple[Array, Array | None]], cells: Sequence[Fields]) -> None:
-        """Fold rows into cells that are known by number; for folds with keys."""
-        self.kernel.into(cells, group, inputs, self.kernel.ready(len(group)))
+        """Fold rows into cells that are known by number."""
+        rows = len(group)
+        where = Runs(group, np.arange(rows + 1)) if self.kernel.runs else group
+        self.kernel.into(cells, where, inputs, self.kernel.ready(rows))
 
 
 def chosen(inputs: Sequence[tuple[Array, Array | None]], rows: slice | Array) -> list[tuple[Array, Array | None]]:

@@ -141,7 +141,7 @@ class OverRows:
         """Frames from a key's first row on: what is carried, and the passing rows; then these are carried on."""
         found: dict[tuple[Frame, int], Fields] = {}
         for frame in (frame for frame in self._frames if frame.preceding is None):
-            first, last = frames_of(rows.times, runs, isinstance(frame, RangeFrame), None)
+            first, last = frames_of(rows.times, runs, isinstance(frame, RangeFrame), -1)
             for position in self._frames[frame]:
                 own = self._kernels[position].windows(first, last, rows.fields[position])
                 before = (column[rows.keys] for column in self._carried[position])
@@ -161,7 +161,7 @@ class OverRows:
         runs = _runs(every.keys)
         found = {}
         for frame in frames:
-            first, last = frames_of(every.times, runs, isinstance(frame, RangeFrame), frame.preceding)
+            first, last = frames_of(every.times, runs, isinstance(frame, RangeFrame), frame.preceding or 0)
             for position in self._frames[frame]:
                 windows = self._kernels[position].windows(first[new], last[new], every.fields[position])
                 found[frame, position] = windows

@@ -40,7 +40,7 @@ Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
 
 #: Rows to a piece: a multiple of a chunk, so that the results of ten frames stay in the second- or third-level cache.
-PIECE = 4 * CHUNK
+PIECE = 8 * CHUNK
 #: Frames with more rows than this on average share scans.
 _MANY = 2 * CHUNK
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -62,7 +62,7 @@ class _Task:
 
 
 class OverTable:
-    """Runs the OVER queries of a plan over tables on ``threads`` threads, by default as many as there are processors."""
+    """Runs the OVER queries of a plan over tables on ``threads`` threads, by default one for each processor."""
 
     def __init__(self, plan: SharedPlan, threads: int | None = None) -> None:
         self.plan = plan
@@ -88,7 +88,8 @@ class OverTable:
     def _read(self, pool: ThreadPoolExecutor, fold: int, batch: pa.RecordBatch) -> _Task | None:
         """Filter and order the rows of a fold, and lift each into its partials."""
         spec, folder = self.plan.folds[fold], self._folders[fold]
-        batch = batch.filter(batch.column(self.plan.stream.time).is_valid())
+        if batch.column(self.plan.stream.time).null_count:
+            batch = batch.filter(batch.column(self.plan.stream.time).is_valid())
         if spec.where is not None:
             batch = batch.filter(evaluate_filter(spec.where, batch))
         if not len(batch):
@@ -189,38 +190,34 @@ class OverTable:
     def _results(self, pool: ThreadPoolExecutor, fold: int, task: _Task, entry: QueryPlan) -> pa.Table:
         """All values of one query, in the order of the table."""
         rows = len(task.batch)
-        plain = {
-            n.name: evaluate(n.expression, task.batch) for n in entry.query.values if not over_calls(n.expression)
-        }
-        framed = [named for named in entry.query.values if named.name not in plain]
+        framed = [named for named in entry.query.values if over_calls(named.expression)]
         columns = [_Output(named.expression.type, rows, task.order) for named in framed]
+        overs = list(dict.fromkeys(over for named in framed for over in over_calls(named.expression)))
+        parts = {ingredient.call: ingredient.partials for ingredient in entry.ingredients}
+        needs = [parts[over.call] for over in overs]
+        leaves = dict.fromkeys(leaf for named in framed for leaf in beside_frames(named.expression))
+        beside = {leaf: evaluate(leaf, task.batch) for leaf in leaves}
+        alone = [overs.index(named.expression) if named.expression in overs else -1 for named in framed]
 
         def piece(begin: int) -> None:
             end = min(begin + PIECE, rows)
-            known = self._piece(fold, task, entry, begin, end)
-            for named, column in zip(framed, columns, strict=True):
-                column.put(begin, end, evaluate(named.expression, known, end - begin))
+            windows = _Windows(self._kernels[fold], task, begin, end)
+            found = [windows.lowered(over, positions) for over, positions in zip(overs, needs, strict=True)]
+            known: dict[Expression, pa.Array] = {}
+            if min(alone) < 0:
+                order = None if task.order is None else pa.array(task.order[begin:end])
+                for leaf, column in beside.items():
+                    known[leaf] = column.slice(begin, end - begin) if order is None else column.take(order)
+                known |= dict(zip(overs, found, strict=True))
+            for named, place, out in zip(framed, alone, columns, strict=True):
+                out.put(begin, end, found[place] if place >= 0 else evaluate(named.expression, known, end - begin))
 
         list(pool.map(piece, range(0, rows, PIECE)))
-        values = plain | {named.name: column.array() for named, column in zip(framed, columns, strict=True)}
+        values = {named.name: column.array() for named, column in zip(framed, columns, strict=True)}
+        for named in entry.query.values:
+            if named.name not in values:
+                values[named.name] = evaluate(named.expression, task.batch)
         return pa.table({named.name: values[named.name] for named in entry.query.values})
-
-    def _piece(self, fold: int, task: _Task, entry: QueryPlan, begin: int, end: int) -> dict[Expression, pa.Array]:
-        """What is read of the rows of a piece, and the aggregates over their frames."""
-        order = None if task.order is None else pa.array(task.order[begin:end])
-        known: dict[Expression, pa.Array] = {}
-        leaves = [
-            leaf for n in entry.query.values if over_calls(n.expression) for leaf in beside_frames(n.expression)
-        ]
-        for leaf in dict.fromkeys(leaves):
-            column = evaluate(leaf, task.batch)
-            known[leaf] = column.slice(begin, end - begin) if order is None else column.take(order)
-        overs = dict.fromkeys(over for named in entry.query.values for over in over_calls(named.expression))
-        windows = _Windows(self._kernels[fold], task, begin, end)
-        parts = {ingredient.call: ingredient.partials for ingredient in entry.ingredients}
-        for over in overs:
-            known[over] = windows.lowered(over, parts[over.call])
-        return known
 
 
 class _Windows:
@@ -267,12 +264,9 @@ class _Windows:
 
     def _frame(self, frame: Frame) -> tuple[Array, Array]:
         if frame not in self._bounds:
-            rows, reach = (
-                self._task.rows,
-                frame.preceding if frame.preceding is None else _reach(frame, self._task.unit),
-            )
-            by_time = isinstance(frame, RangeFrame)
-            self._bounds[frame] = frames_of(rows.times, rows.runs, by_time, reach, self._begin, self._end)
+            rows, reach = self._task.rows, _reach(frame, self._task.unit)
+            piece = self._begin, self._end
+            self._bounds[frame] = frames_of(rows.times, rows.runs, isinstance(frame, RangeFrame), reach, *piece)
         return self._bounds[frame]
 
     def _shared(self, position: int, mean: bool) -> None:
@@ -300,8 +294,11 @@ class _Output:
     def __init__(self, kind: pa.DataType, rows: int, order: Array | None) -> None:
         self._kind = kind
         self._order = order
-        plain = pa.types.is_floating(kind) or pa.types.is_integer(kind)
-        self._values = np.empty(rows, kind.to_pandas_dtype()) if plain else None
+        self._values: Array | None = None
+        if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+            # Arrow keeps freed memory at hand: fresh pages would cost more than the windows.
+            dtype = np.dtype(kind.to_pandas_dtype())
+            self._values = np.frombuffer(pa.allocate_buffer(rows * dtype.itemsize), dtype)
         self._valid: Array | None = None
         self._pieces: dict[int, pa.Array] = {}
         self._lock = Lock()
@@ -345,7 +342,7 @@ def _reach(frame: Frame, unit: int) -> int:
     """How far back in rows, or in units of time (of ``unit`` microseconds); -1: all rows of the key."""
     if frame.preceding is None:
         return -1
-    return frame.preceding // unit if isinstance(frame, RangeFrame) else frame.preceding
+    return frame.preceding // (unit if isinstance(frame, RangeFrame) else 1)
 
 
 def _gathered(pool: ThreadPoolExecutor, values: Array, order: Array, threads: int) -> Array:
