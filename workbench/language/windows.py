@@ -1,7 +1,7 @@
 """Window forms of GROUP BY, from text to the window types of :mod:`workbench.logical.windows`.
 
-``window`` and ``session_window`` are Spark's, and mean what they mean there; the others are ours. :data:`EXAMPLES` has
-one of each.
+``window`` and ``session_window`` are Spark's, and mean what they mean there; the others are ours. :data:`EXAMPLES`
+has one of each.
 """
 
 from __future__ import annotations

@@ -63,11 +63,20 @@ class QueryResults:
         with self._lock:
             for batch in batches:
                 if len(batch.starts):
-                    self._levels[batch.level].apply(batch)
+                    self._fitting(batch).apply(batch)
             self._version += 1
             listeners = list(self._listeners)
         for listener in listeners:
             listener()
+
+    def _fitting(self, batch: ResultBatch) -> GridLevel | LedgerLevel:
+        """The level of a batch; matrices give way to columns where most of them would be empty."""
+        level = self._levels[batch.level]
+        if isinstance(level, GridLevel) and level.is_sparse(batch):
+            columns = self._levels[batch.level] = LedgerLevel(self.schema, batch.level, self.budget)
+            columns.take_over(level)
+            return columns
+        return level
 
     def clear(self) -> None:
         """Forget everything, as before the first batch."""
