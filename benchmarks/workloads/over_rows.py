@@ -62,8 +62,8 @@ def run(quick: bool) -> Figures:
                 spent[side].append(time.process_time() - begin[1])
         for side, seconds in wall.items():
             figures[f"{name}_{side}_m_s"] = rate(rows // 10 if side == "pandas" else rows, seconds) / 1e6
-        for suffix, seconds in (("x", wall), ("x_cpu", spent)):
-            pairs = zip(seconds["winquery"], seconds["polars"], strict=True)
+        for suffix, times in (("x", wall), ("x_cpu", spent)):
+            pairs = zip(times["winquery"], times["polars"], strict=True)
             figures[f"{name}_{suffix}"] = statistics.median(theirs / mine for mine, theirs in pairs)
     return figures
 
@@ -114,7 +114,7 @@ def _duckdb(sizes: tuple[int, ...], keyed: bool, data: pa.Table) -> Callable[[],
         f"avg(x) OVER ({by}ORDER BY ms RANGE BETWEEN {size * 1_000} PRECEDING AND CURRENT ROW) AS m{size}"
         for size in sizes
     ]
-    return lambda: connection.execute(f"SELECT {', '.join(items)} FROM rows").fetch_arrow_table()
+    return lambda: connection.execute(f"SELECT {', '.join(items)} FROM rows").to_arrow_table()
 
 
 def _pandas(data: pa.Table) -> Callable[[], Any]:

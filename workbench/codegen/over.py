@@ -79,20 +79,7 @@ def shared_source(kind: PartialKind) -> str:
     it has room for them). ``mean``: of a sum of floats, the quotient of the two.
     """
     t = KernelText(kind)
-    t(
-        "    frames = preceding.size",
-        "    first, peers = np.empty(chunk, np.int64), np.empty(chunk, np.int64)",
-        "    ends = np.empty(chunk, np.int64)",
-        "    lows = np.empty(frames, np.int64)",
-        "    for q in range(frames):",
-        "        lows[q] = first_low(times, runs, by_time[q], preceding[q], begin)",
-        "    oldest = lows.min() // chunk",
-        "    room = (times.size - 1) // chunk - oldest + 2",
-        "    base, top, done = np.zeros(frames, np.int64), np.full(frames, -1), np.zeros(frames, np.int64)",
-    )
-    t.each("    f# = np.empty((frames, room), x#.dtype)")
-    t.each("    b# = np.empty(frames, x#.dtype)")
-    t.each("    g# = np.empty(chunk, x#.dtype)")
+    _opening(t)
     t(
         "    start = begin",
         "    while start < end:",
@@ -145,6 +132,24 @@ def shared_source(kind: PartialKind) -> str:
     return text.replace(
         "\n", "\nfrom workbench.kernels.frames import fill_first, fill_last, first_low, look_up, place\n", 1
     )
+
+
+def _opening(t: KernelText) -> None:
+    """What is kept for each frame: where the last one began, and the stacks over chunks."""
+    t(
+        "    frames = preceding.size",
+        "    first, peers = np.empty(chunk, np.int64), np.empty(chunk, np.int64)",
+        "    ends = np.empty(chunk, np.int64)",
+        "    lows = np.empty(frames, np.int64)",
+        "    for q in range(frames):",
+        "        lows[q] = first_low(times, runs, by_time[q], preceding[q], begin)",
+        "    oldest = lows.min() // chunk",
+        "    room = (times.size - 1) // chunk - oldest + 2",
+        "    base, top, done = np.zeros(frames, np.int64), np.full(frames, -1), np.zeros(frames, np.int64)",
+    )
+    t.each("    f# = np.empty((frames, room), x#.dtype)")
+    t.each("    b# = np.empty(frames, x#.dtype)")
+    t.each("    g# = np.empty(chunk, x#.dtype)")
 
 
 def _within(t: KernelText) -> None:
