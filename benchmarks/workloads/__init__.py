@@ -11,6 +11,7 @@ from benchmarks.workloads import (
     kernels_multi,
     kernels_single,
     lightsaber_fig15,
+    over_rows,
     slideside_fig3,
 )
 
@@ -23,6 +24,7 @@ _MODULES = (
     kernels_keys,
     kernels_first_result,
     kernels_fold,
+    over_rows,
     slideside_fig3,
     lightsaber_fig15,
 )
