@@ -5,8 +5,9 @@ sends all pending document events as one message, at most five times a second an
 callbacks only put messages into a queue, so neither the main thread nor a Spark callback ever waits for a plot.
 
 Messages to pages: ``script`` (BokehJS, from the installed package), ``snapshot`` (the whole document), ``patch``
-(document events), ``closed``. Messages from pages: ``script`` and ``hello`` (please send these), ``ack``, ``set``
-(one property of :attr:`DashboardView.inputs`), ``bye``. ``live.js`` is the other end.
+(document events), ``file`` (to be saved by one page), ``alive`` (nothing has changed), ``closed``. Messages from
+pages: ``script`` and ``hello`` (please send these), ``ack``, ``set`` (one property of
+:attr:`DashboardView.inputs`), ``theme`` (light or dark), ``bye``. ``live.js`` is the other end.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,6 +28,7 @@ from bokeh.document.events import DocumentPatchedEvent
 from bokeh.protocol.messages.patch_doc import patch_doc
 from IPython.display import DisplayHandle, display
 
+from workbench.widgets.export import KINDS
 from workbench.widgets.pages import OPEN_LOOP, Pages
 from workbench.widgets.picture import picture
 from workbench.widgets.view import DashboardView
@@ -36,6 +39,8 @@ log = logging.getLogger(__name__)
 TICK = 0.2
 #: Seconds between two looks at the status while the data does not change.
 IDLE = 1.0
+#: Seconds of silence after which pages are told that the kernel lives. Without it they say that it does not.
+ALIVE = 3.0
 
 _SCRIPTS = ("bokeh.min.js", "bokeh-widgets.min.js")
 _WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
@@ -63,6 +68,8 @@ class LiveDashboard(anywidget.AnyWidget):
         self._events: list[DocumentPatchedEvent] = []
         self._handles: list[DisplayHandle] = []
         self._due = 0.0
+        self._spoke = 0.0
+        view.controls.allow_export()
         self._wake = threading.Event()
         self._ended = threading.Event()
         _route_replies_away(self.comm)
@@ -171,6 +178,8 @@ class LiveDashboard(anywidget.AnyWidget):
         self.view.fail(None)
         self.view.refresh()
         self._send_events(now)
+        if now - self._spoke > ALIVE:
+            self._say({"type": "alive"})
         return IDLE
 
     def _recover(self, message: str) -> None:
@@ -201,8 +210,13 @@ class LiveDashboard(anywidget.AnyWidget):
                     self._asking.add(page)
                 case "ack" if not self._pages.heard(page, int(message["sequence"]), now):
                     self._asking.add(page)
+                case "set" if message["id"] == self.view.controls.menu.id:
+                    self._send_file(page, str(message["value"]))
                 case "set":
                     values[message["id"], message["attr"]] = (message["value"], page)
+                case "theme":
+                    self.view.page_theme(str(message.get("name")))
+                    called = True
                 case "bye":
                     self._pages.goodbye(page)
                     self._asking.discard(page)
@@ -213,7 +227,23 @@ class LiveDashboard(anywidget.AnyWidget):
 
     def _send_script(self, page: str) -> None:
         folder = Path(bokeh.__file__).parent / "server" / "static" / "js"
-        self.send({"type": "script", "page": page}, [(folder / name).read_bytes() for name in _SCRIPTS])
+        self._say({"type": "script", "page": page}, [(folder / name).read_bytes() for name in _SCRIPTS])
+
+    def _send_file(self, page: str, kind: str) -> None:
+        """What a page has asked for in the menu of files."""
+        if kind not in KINDS:
+            return
+        try:
+            file = self.view.export(kind)
+        except Exception as error:
+            log.exception("the dashboard `%s` could not be exported", self.view.title)
+            self.view.fail(f"the file could not be made: {error}")
+            return
+        self._say({"type": "file", "page": page, "name": file.name}, [file.content])
+
+    def _say(self, content: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+        self._spoke = time.monotonic()
+        self.send(content, list(buffers))
 
     def _send_snapshot(self, pages: set[str], now: float) -> None:
         """The whole document for some pages; events still pending must have been sent before."""
@@ -223,13 +253,15 @@ class LiveDashboard(anywidget.AnyWidget):
         for page in pages:
             self._pages.hello(page, now)
         self._asking = self._asking - pages
-        self.send(
+        self._say(
             {
                 "type": "snapshot",
                 "pages": sorted(pages),
                 "sequence": self._pages.sequence,
                 "document": document,
                 "inputs": [list(key) for key in self._inputs],
+                "menu": self.view.controls.menu.id,
+                "plots": [model.id for model in self.view.plots],
             }
         )
 
@@ -246,7 +278,7 @@ class LiveDashboard(anywidget.AnyWidget):
                 "patch": serialize_json(message.content),
                 "buffers": [buffer.id for buffer in message.buffers],
             }
-            self.send(content, [buffer.to_bytes() for buffer in message.buffers])
+            self._say(content, [buffer.to_bytes() for buffer in message.buffers])
 
 
 def _route_replies_away(comm: Any) -> None:

@@ -2,6 +2,8 @@
 
 from workbench.language.builder import QueryBuilder, col, query
 from workbench.language.parse import parse_queries
+from workbench.language.printed import sql_of
 from workbench.language.register import register_aggregate
+from workbench.language.windows import parse_level
 
-__all__ = ["QueryBuilder", "col", "parse_queries", "query", "register_aggregate"]
+__all__ = ["QueryBuilder", "col", "parse_level", "parse_queries", "query", "register_aggregate", "sql_of"]

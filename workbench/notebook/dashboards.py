@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
+from workbench.errors import QueryError
 from workbench.notebook.api import Asked, run
 from workbench.session import LiveQuery, Source
-from workbench.widgets import DashboardView, LiveDashboard, ServerHandle, save, serve
+from workbench.widgets import Backing, DashboardView, LiveDashboard, ServerHandle, roles_of, save, serve
 
 
 class Dashboard:
@@ -58,16 +60,49 @@ def show(live: LiveQuery) -> LiveDashboard:
 
 def live_view(live: LiveQuery) -> DashboardView:
     """A view of a running query."""
-    return DashboardView(live.store, live.name, lambda: strip_facts(live))
+    return DashboardView(live.store, live.name, backing_of(live))
 
 
-def strip_facts(live: LiveQuery) -> dict[str, Any]:
-    """What the status strip of a picture shows."""
-    progress = live.progress()
-    return {
-        "state": progress.state,
-        "rows_per_second": progress.rows_per_s,
-        "watermark": progress.watermark,
-        "late_rows": progress.late.get(live.name, 0),
-        "error": progress.error,
-    }
+def backing_of(live: LiveQuery) -> Backing:
+    """What a dashboard knows of its query."""
+    return Backing(
+        status=StripFacts(live),
+        roles=roles_of(live.query),
+        texts=lambda: texts_of(live),
+        add_level=live.add_level,
+    )
+
+
+def texts_of(live: LiveQuery) -> dict[str, str]:
+    """The SQL and the Python of a query; what has no SQL is told as the plan's text has it."""
+    try:
+        return {"SQL": live.sql(), "Python": live.python()}
+    except QueryError:
+        return {"Query": str(live.query)}
+
+
+class StripFacts:
+    """What the status strip of a picture shows, anew at every call; remembers when the last row came."""
+
+    def __init__(self, live: LiveQuery) -> None:
+        self._live = live
+        self._rows = -1
+        self._since = time.monotonic()
+
+    def __call__(self) -> dict[str, Any]:
+        progress = self._live.progress()
+        if progress.rows != self._rows:
+            self._rows, self._since = progress.rows, time.monotonic()
+        known = progress.watermark is not None and progress.max_event is not None
+        return {
+            "state": progress.state,
+            "rows_per_second": progress.rows_per_s,
+            "quiet_seconds": time.monotonic() - self._since if progress.state == "running" else None,
+            "watermark": progress.watermark,
+            "lag": (progress.max_event or 0) - (progress.watermark or 0) if known else None,
+            "late_rows": progress.late.get(self._live.name, 0),
+            "batch_seconds": progress.batch_seconds or None,
+            "state_bytes": progress.state_bytes or None,
+            "error": progress.error,
+            "hint": f"`{self._live.name}.progress().details` has all that Spark said" if progress.details else None,
+        }

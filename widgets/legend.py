@@ -1,0 +1,69 @@
+"""The legend of all panels, above the first one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bokeh.core.properties import value
+from bokeh.models import GlyphRenderer, Legend, LegendItem
+
+from workbench.widgets import theme
+from workbench.widgets.figures import Panel
+
+
+class KeyLegend:
+    """An entry for each key on show; a click mutes a key everywhere."""
+
+    def __init__(self, panels: Sequence[Panel]) -> None:
+        self._panels = panels
+        self.model = Legend(
+            orientation="horizontal",
+            location="top_left",
+            click_policy="mute",
+            border_line_color=None,
+            background_fill_alpha=0,
+            inactive_fill_alpha=0,
+            label_text_font=theme.FONT,
+            label_text_font_size="12px",
+            label_text_color=theme.LIGHT.ink,
+            glyph_width=18,
+            glyph_height=14,
+            label_height=14,
+            spacing=10,
+            padding=2,
+            margin=4,
+            visible=False,
+        )
+        panels[0].figure.add_layout(self.model, "above")
+
+    def show(self, labels: Sequence[str], width: int) -> None:
+        """Entries for ``labels``, in as many columns as ``width`` pixels allow."""
+        items = list(self.model.items)
+        items += [
+            LegendItem(label=value(labels[slot]), renderers=self._linked(slot))
+            for slot in range(len(items), len(labels))
+        ]
+        if len(items) > len(self.model.items):
+            self.model.items = items
+        for slot, item in enumerate(items):
+            label = value(_short(labels[slot]) if slot < len(labels) else "")
+            if item.label != label:
+                item.label = label
+            item.visible = slot < len(labels)
+        longest = max((len(_short(label)) for label in labels), default=1)
+        columns = max(1, min(len(labels) or 1, width // (36 + 8 * longest)))
+        if self.model.ncols != columns:
+            self.model.ncols = columns
+        self.model.visible = bool(labels)
+
+    def _linked(self, slot: int) -> list[GlyphRenderer]:
+        """The renderers of the first panel at a slot; those of the others follow them in the page."""
+        leaders = self._panels[0].lines[slot]
+        for panel in self._panels[1:]:
+            for leader, follower in zip(leaders, panel.lines[slot], strict=True):
+                leader.js_link("muted", follower, "muted")
+        return list(leaders)
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= 28 else f"{label[:27]}…"
