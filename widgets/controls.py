@@ -33,22 +33,25 @@ class Shown(IntEnum):
     LINES = 0
     MULTIPLES = 1
     TABLE = 2
-    CODE = 3
+    PLAN = 3
+    CODE = 4
 
 
 class Controls:
     """The header, the strip of facts, and the boxes of table and code."""
 
-    def __init__(self, title: str, modes: RadioButtonGroup, theme: str, bands: bool) -> None:
+    def __init__(self, title: str, modes: RadioButtonGroup, keys: Column, theme: str, bands: bool) -> None:
         sheets = [InlineStyleSheet(css=CONTROLS)]
         self._title = Div(
             text=f'<span style="font:600 16px {FONT};color:var(--wq-ink)">{escape(title)}</span>',
             margin=(9, 16, 0, 8),
         )
-        self.views = RadioButtonGroup(labels=["Lines", "Multiples", "Table", "Code"], active=0, stylesheets=sheets)
+        self.views = RadioButtonGroup(
+            labels=["Lines", "Multiples", "Table", "Plan", "Code"], active=0, stylesheets=sheets
+        )
         self.level = Select(options=[AUTO], value=AUTO, width=190, stylesheets=sheets)
         self.pause = Toggle(label="Pause", stylesheets=sheets)
-        self.keys = Toggle(label="Keys", stylesheets=sheets)
+        self.options = Toggle(label="Options", stylesheets=sheets)
         self.finer = Toggle(label="", visible=False, stylesheets=sheets)
         self.bands = Select(options=list(_BANDS), value=_BANDS[0], width=105, visible=bands, stylesheets=sheets)
         self.theme = Select(
@@ -57,14 +60,15 @@ class Controls:
         )  # fmt: skip
         self.menu = Select(options=[NOTHING], value=NOTHING, width=86, visible=False, stylesheets=sheets)
         self.header = Row(
-            self._title, self.views, modes, self.pause, self.level, self.finer, self.keys, self.bands, self.theme,
-            self.menu,
+            self._title, self.views, modes, self.pause, self.level, self.finer, self.menu, self.options,
             sizing_mode="stretch_width",
             styles={"flex-wrap": "wrap", "row-gap": "0"},
         )  # fmt: skip
+        self.choices = Row(keys, self.bands, self.theme, sizing_mode="stretch_width", visible=False)
         self.strip = Div(text="", sizing_mode="stretch_width", margin=(2, 8, 4, 8))
         box = {"max-height": "460px", "overflow": "auto", "color": "var(--wq-ink)", "font": f"13px {FONT}"}
         self.table = Div(text="", sizing_mode="stretch_width", visible=False, styles=box)
+        self.plan = Div(text="", sizing_mode="stretch_width", visible=False, styles=box | {"max-height": "none"})
         self.code = Div(text="", sizing_mode="stretch_width", visible=False, styles=box)
         self.offered: str | None = None
 
@@ -72,7 +76,7 @@ class Controls:
     def inputs(self) -> list[tuple[Model, str]]:
         """What a page may change."""
         values = [(model, "value") for model in (self.level, self.bands, self.theme, self.menu)]
-        return [*values, *((model, "active") for model in (self.views, self.pause, self.keys, self.finer))]
+        return [*values, *((model, "active") for model in (self.views, self.pause, self.options, self.finer))]
 
     @property
     def shown(self) -> Shown:

@@ -80,6 +80,13 @@ class Panel:
             for renderer in renderers:
                 renderer.name = labels[slot] if slot < len(labels) else None
 
+    def entitle(self, text: str) -> None:
+        """Name the figure above it instead of along its value axis."""
+        title = self.figure.title
+        if title.text != text:
+            self.figure.yaxis.axis_label = None
+            title.update(text=text, text_font=theme.FONT, text_font_size="12px", text_font_style="bold")
+
     def recolour(self, to: Theme) -> None:
         """Take the colours of another theme."""
         if to is self._theme:

@@ -9,6 +9,7 @@ from bokeh.models import GlyphRenderer, Legend, LegendItem
 
 from workbench.widgets import theme
 from workbench.widgets.figures import Panel
+from workbench.widgets.theme import Theme
 
 
 class KeyLegend:
@@ -36,6 +37,10 @@ class KeyLegend:
         )
         panels[0].figure.add_layout(self.model, "above")
 
+    def recolour(self, to: Theme) -> None:
+        """Take the ink of another theme."""
+        self.model.label_text_color = to.ink
+
     def show(self, labels: Sequence[str], width: int) -> None:
         """Entries for ``labels``, in as many columns as ``width`` pixels allow."""
         items = list(self.model.items)
@@ -57,12 +62,13 @@ class KeyLegend:
         self.model.visible = bool(labels)
 
     def _linked(self, slot: int) -> list[GlyphRenderer]:
-        """The renderers of the first panel at a slot; those of the others follow them in the page."""
-        leaders = self._panels[0].lines[slot]
-        for panel in self._panels[1:]:
-            for leader, follower in zip(leaders, panel.lines[slot], strict=True):
-                leader.js_link("muted", follower, "muted")
-        return list(leaders)
+        """The first panel's final line at a slot; all other lines of the key follow it in the page."""
+        leader = self._panels[0].lines[slot][0]
+        for panel in self._panels:
+            for follower in panel.lines[slot]:
+                if follower is not leader:
+                    leader.js_link("muted", follower, "muted")
+        return [leader]
 
 
 def _short(label: str) -> str:

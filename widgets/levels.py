@@ -58,11 +58,11 @@ def finer_level(levels: Sequence[Level], span: int, width: int) -> str | None:
         return None
     least = span * _ROOM // max(1, width)
     slides = [each for each in _SLIDES if each < finest.slide and finest.slide % each == 0]
-    slide = next((each for each in slides if each >= least), None)
-    if slide is None or finest.size * slide % finest.slide:
-        return None
-    size = finest.size * slide // finest.slide
-    return format_duration(size) + (f" / {format_duration(slide)}" if size != slide else "")
+    for slide in (each for each in slides if each >= least):
+        size, rest = divmod(finest.size * slide, finest.slide)
+        if not rest and len(format_duration(size).split()) == 2:  # one number and one unit
+            return format_duration(size) + (f" / {format_duration(slide)}" if size != slide else "")
+    return None
 
 
 def _finest(levels: Sequence[Level], span: int, width: int, limit: float) -> int:

@@ -9,11 +9,13 @@ from bokeh.models import Column, DataRange1d, Div, GridBox, InlineStyleSheet, Ra
 from workbench.widgets.figures import Panel
 from workbench.widgets.hover import WindowBounds
 from workbench.widgets.points import Points
-from workbench.widgets.theme import CONTROLS, LIGHT, Theme
+from workbench.widgets.theme import CONTROLS, LIGHT, NOTE, Theme
 
 #: Figures at most: more than a page can draw five times a second are of no use.
 MOST = 12
 _HEIGHT = 96
+#: Pixels beside the frame of a figure: its value axis, its right border, the room to the next one.
+_BORDERS = 78 + 18 + 4
 
 
 class Multiples:
@@ -27,8 +29,10 @@ class Multiples:
         self.panels: list[Panel] = []
         sheet = InlineStyleSheet(css=CONTROLS)
         self.value = Select(options=list(names), value=names[0], width=200, stylesheets=[sheet])
-        self._note = Div(text="", styles={"color": "var(--wq-muted)", "align-self": "center"}, stylesheets=[sheet])
+        self._note = Div(text="", styles=NOTE, stylesheets=[sheet])
         self._grid = GridBox(children=[], sizing_mode="stretch_width", spacing=4)
+        # The first figure is there from the start: it tells the width.
+        self._grow([""])
         self.root = Column(Row(self.value, self._note), self._grid, sizing_mode="stretch_width", visible=False)
 
     def columns(self, width: int) -> int:
@@ -39,16 +43,24 @@ class Multiples:
         """Draw the points of the chosen column, a figure for each label as far as ``MOST`` goes."""
         shown = labels[:MOST]
         self._note.text = f"the first {MOST} of {len(labels)} keys" if len(labels) > MOST else ""
-        for slot in range(len(self.panels), len(shown)):
-            panel = Panel(labels[slot], self._range, self._bounds, _HEIGHT, first=slot, y_range=self._values)
-            panel.recolour(self._theme)
-            self.panels.append(panel)
+        self._grow(shown)
         for slot, label in enumerate(shown):
             panel = self.panels[slot]
-            if panel.figure.yaxis[0].axis_label != label:
-                panel.figure.yaxis.axis_label = label
+            panel.entitle(label)
             panel.show(points.of(slot), [label], band=True)
         self._lay_out(len(shown), self.columns(width))
+
+    def whole_width(self, inner: int) -> int:
+        """The width of one plot across the page, from the width of a small one's frame."""
+        columns = max(1, self._shape[1])
+        return columns * (inner + _BORDERS) - _BORDERS
+
+    def _grow(self, labels: Sequence[str]) -> None:
+        for slot in range(len(self.panels), len(labels)):
+            panel = Panel(labels[slot], self._range, self._bounds, _HEIGHT, first=slot, y_range=self._values)
+            panel.figure.xaxis.ticker.desired_num_ticks = 3
+            panel.recolour(self._theme)
+            self.panels.append(panel)
 
     def recolour(self, to: Theme) -> None:
         """Take the colours of another theme."""

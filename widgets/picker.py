@@ -8,7 +8,7 @@ from bokeh.models import CheckboxButtonGroup, Column, Div, InlineStyleSheet, Row
 
 from workbench.results import QueryResults
 from workbench.widgets.keys import Key, all_keys, find_keys, key_label, rank_keys
-from workbench.widgets.theme import CONTROLS
+from workbench.widgets.theme import CONTROLS, NOTE
 
 #: Keys that the search shows at most: a page stays quick whatever the number of keys.
 HITS = 24
@@ -16,8 +16,11 @@ _RANK_SECONDS = 10.0
 _ROWS = "most rows"
 _CHIPS = (
     CONTROLS
-    + ".bk-btn-group { flex-wrap: wrap; gap: 3px; } .bk-btn-group > .bk-btn { flex: 0 0 auto; border-radius: 11px; }"
-    ".bk-btn.bk-active { color: #fff; background-color: #2f6fab; border-color: #2f6fab; }"
+    + """
+.bk-btn-group { flex-wrap: wrap; gap: 3px; }
+.bk-btn-group > .bk-btn { flex: 0 0 auto; border-radius: 11px !important; }
+.bk-btn.bk-active { color: #fff; background-color: #2f6fab; border-color: #2f6fab; }
+"""
 )
 _NUMBERS = (5, 10, 20, 30, 50)
 
@@ -46,12 +49,12 @@ class KeyPicker:
         )
         self.order = Select(options=orders, value=_ROWS, width=170, stylesheets=[sheet])
         self.clear = CheckboxButtonGroup(labels=["unpick all"], active=[], stylesheets=[sheet])
-        self.told = Div(text="", styles={"color": "var(--wq-muted)", "align-self": "center"}, stylesheets=[sheet])
+        self.told = Div(text="", styles=NOTE, stylesheets=[sheet])
         line = Row(
             self.search, self.number, self.order, self.clear, self.told,
             sizing_mode="stretch_width", styles={"flex-wrap": "wrap"},
         )  # fmt: skip
-        self.root = Column(line, self.chips, sizing_mode="stretch_width", visible=False)
+        self.root = Column(line, self.chips, sizing_mode="stretch_width")
         self.inputs = [
             (self.search, "value_input"),
             (self.chips, "active"),

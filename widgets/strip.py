@@ -31,8 +31,8 @@ def strip_html(status: Mapping[str, Any], level: str, error: str | None = None) 
     quiet = status.get("quiet_seconds")
     if quiet is not None and quiet >= _QUIET:
         facts.append(f'<span style="color:var(--wq-busy)">no row for {quiet:,.0f} s</span>')
-    facts += [_fact(name, write(status[entry])) for entry, name, write in _FACTS if status.get(entry) is not None]
     facts.append(_fact("level", level))
+    facts += [_fact(name, write(status[entry])) for entry, name, write in _FACTS if status.get(entry) is not None]
     line = "".join(f'<span style="white-space:nowrap">{fact}</span>' for fact in facts)
     html = (
         f'<div style="display:flex;flex-wrap:wrap;gap:2px 22px;font:13px {theme.FONT};color:var(--wq-ink);'

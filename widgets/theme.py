@@ -49,7 +49,16 @@ class Theme:
             "--bk-title-text-color": self.ink,
             "--bk-text-color": self.ink,
         }
-        return {f"--wq-{name}": value for name, value in own.items()} | canvas
+        # The names by which JupyterLab calls them, for pictures made for its pages.
+        lab = {
+            "--jp-ui-font-color1": self.ink,
+            "--jp-ui-font-color2": self.muted,
+            "--jp-border-color1": self.rule,
+            "--jp-layout-color1": self.paper,
+            "--jp-layout-color2": self.raised,
+            "--jp-brand-color1": self.colour(0),
+        }
+        return lab | {f"--wq-{name}": value for name, value in own.items()} | canvas | {"--wq-scheme": self.name}
 
 
 LIGHT = Theme(
@@ -99,9 +108,12 @@ CONTROLS = f"""
   --surface-background-color: var(--wq-raised); --default: var(--wq-paper); --default-border: var(--wq-rule);
   --default-hover: var(--wq-raised); --default-active: var(--wq-raised); --icon-color: var(--wq-muted);
   --primary: #2f6fab; --primary-border: #2f6fab; --primary-hover: #2a639a; --primary-active: #2a639a;
-  color: var(--wq-ink);
+  color: var(--wq-ink); color-scheme: var(--wq-scheme);
 }}
-.bk-input, .bk-btn, label, select, option {{ font: 13px {FONT}; }}
+select {{ appearance: auto; background-image: none !important; }}
+.bk-input, .bk-btn, label, select, option {{ font: 13px/20px {FONT}; }}
+.bk-btn {{ padding: 2px 9px; }}
+.bk-input {{ min-height: 26px; padding: 0 9px; }}
 .bk-input, select, option {{ color: var(--wq-ink); background-color: var(--wq-paper); }}
 .bk-btn-default {{ color: var(--wq-ink); background-color: var(--wq-paper); border-color: var(--wq-rule); }}
 .bk-btn-default:hover {{ background-color: var(--wq-raised); }}
@@ -109,3 +121,6 @@ CONTROLS = f"""
   background-color: var(--wq-raised); border-color: var(--wq-muted); font-weight: 600; box-shadow: none;
 }}
 """
+
+#: The look of a remark between controls.
+NOTE = {"color": "var(--wq-muted)", "align-self": "center", "font": f"13px {FONT}"}

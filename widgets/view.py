@@ -49,13 +49,14 @@ class Backing:
 
     ``status()`` gives the facts of the strip (see :func:`workbench.widgets.strip.strip_html`) and is called at every
     refresh, so it must be quick. ``roles`` says which columns make a band and which one counts. ``texts()`` gives
-    the query as texts by kind, such as ``SQL`` and ``Python``. ``add_level(label)`` adds a zoom level to the running
-    query, without waiting for results.
+    the query as texts by kind, such as ``SQL`` and ``Python``, ``plan()`` the shared plan as HTML.
+    ``add_level(label)`` adds a zoom level to the running query, without waiting for results.
     """
 
     status: Callable[[], Mapping[str, Any]] = dict
     roles: Roles = field(default_factory=Roles)
     texts: Callable[[], Mapping[str, str]] = dict
+    plan: Callable[[], str] = str
     add_level: Callable[[str], object] | None = None
 
 
@@ -94,7 +95,7 @@ class DashboardView:
         self.axis = TimeAxis()
         self._bounds = WindowBounds()
         self.picker = KeyPicker(results, top)
-        self.controls = Controls(self.title, self.axis.modes, theme, bool(self.backing.roles.bands))
+        self.controls = Controls(self.title, self.axis.modes, self.picker.root, theme, bool(self.backing.roles.bands))
         self.panels = [Panel(name, self.axis.range, self._bounds, height) for name in names]
         # The time axis is one for all: only the lowest figure names it and its times.
         for panel in self.panels[:-1]:
@@ -108,10 +109,11 @@ class DashboardView:
         self.root = Column(
             self.controls.header,
             self.controls.strip,
-            self.picker.root,
+            self.controls.choices,
             self._lines,
             self.multiples.root,
             self.controls.table,
+            self.controls.plan,
             self.controls.code,
             sizing_mode="stretch_width",
         )
@@ -128,6 +130,7 @@ class DashboardView:
             (self.axis.range, "end"),
             (self.axis.modes, "active"),
             (self.panels[0].figure, "inner_width"),
+            (self.multiples.panels[0].figure, "inner_width"),
             *self.controls.inputs,
             *self.picker.inputs,
             (self.multiples.value, "value"),
@@ -251,6 +254,8 @@ class DashboardView:
         match self.controls.shown:
             case Shown.TABLE:
                 self.controls.table.text = table_html(self.results, self.level, start, end, self._keys)
+            case Shown.PLAN:
+                self.controls.plan.text = self.backing.plan()
             case Shown.CODE:
                 self.controls.tell_code(self.backing.texts())
             case Shown.MULTIPLES:
@@ -315,12 +320,14 @@ class DashboardView:
         self.controls.recolour(self.root, self.theme)
         for panel in self.panels:
             panel.recolour(self.theme)
+        self._legend.recolour(self.theme)
         self.multiples.recolour(self.theme)
 
     def _listen(self) -> None:
         self.panels[0].figure.on_change("inner_width", self._resized)
+        self.multiples.panels[0].figure.on_change("inner_width", self._small_resized)
         self.controls.theme.on_change("value", lambda attr, old, new: self._recolour())
-        for model in (self.controls.views, self.controls.keys):
+        for model in (self.controls.views, self.controls.options):
             model.on_change("active", lambda attr, old, new: self._switch())
         self.controls.finer.on_change("active", lambda attr, old, new: self._add_level())
 
@@ -329,18 +336,24 @@ class DashboardView:
         self._lines.visible = shown is Shown.LINES
         self.multiples.root.visible = shown is Shown.MULTIPLES
         self.controls.table.visible = shown is Shown.TABLE
+        self.controls.plan.visible = shown is Shown.PLAN
         self.controls.code.visible = shown is Shown.CODE
-        self.picker.root.visible = bool(self.controls.keys.active)
+        self.controls.choices.visible = bool(self.controls.options.active)
 
     def _resized(self, _attr: str, _old: Any, width: int) -> None:
         # A figure that is not on show has no width: the last one is still the best guess.
         self._width = width or self._width
 
+    def _small_resized(self, _attr: str, _old: Any, width: int) -> None:
+        if width and self.controls.shown is Shown.MULTIPLES:
+            self._width = self.multiples.whole_width(width)
+
     def _add_level(self) -> None:
         """The button was pressed: its level joins the running query; the button goes until the level is there."""
-        label, self.controls.finer.active = self.controls.offered, False
-        if label is None or self.backing.add_level is None:
+        label = self.controls.offered
+        if not self.controls.finer.active or label is None or self.backing.add_level is None:
             return
+        self.controls.finer.active = False
         try:
             self.backing.add_level(label)
         except WorkbenchError as error:

@@ -105,6 +105,10 @@ class LabPage:
         self.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         self.page.mouse.wheel(0, delta)
 
+    def scroll_to_output(self, index: int) -> None:
+        """Scroll until the output of a cell begins at the top."""
+        self._js("(panel, index) => panel.content.widgets[index].outputArea.node.scrollIntoView()", index)
+
     def save(self) -> None:
         """Save the notebook to its file."""
         self._js("(panel) => panel.context.save()")

@@ -129,7 +129,9 @@ def test_a_zoom_in_one_page_reaches_the_view_and_the_other_page(live: Wire) -> N
     assert live.view.mode == HOLD
     own = [json.loads(patch["patch"]) for patch in live.of("patch") if patch["except"] == "a"]
     assert {event["model"]["id"] for patch in own for event in patch["events"]} == {x.id}
-    mode = [patch for patch in live.of("patch") if patch["except"] == "" and live.view.axis.modes.id in patch["patch"]]
+    mode = [
+        patch for patch in live.of("patch") if patch["except"] == "" and live.view.axis.modes.id in patch["patch"]
+    ]
     assert mode, "both pages hear that the axis holds now"
 
 

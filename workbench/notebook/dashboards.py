@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.errors import QueryError
 from workbench.notebook.api import Asked, run
+from workbench.plan.drawing import draw
 from workbench.session import LiveQuery, Source
 from workbench.widgets import Backing, DashboardView, LiveDashboard, ServerHandle, roles_of, save, serve
 
@@ -69,6 +70,7 @@ def backing_of(live: LiveQuery) -> Backing:
         status=StripFacts(live),
         roles=roles_of(live.query),
         texts=lambda: texts_of(live),
+        plan=lambda: draw(live.plan().shared),
         add_level=live.add_level,
     )
 

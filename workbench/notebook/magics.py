@@ -7,13 +7,14 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+from IPython.display import display
 
 from workbench.errors import QueryError, did_you_mean
 from workbench.notebook import api
 from workbench.plan import explain
 from workbench.session import LiveQuery, default_session
 
-_COMMANDS = ("list", "status", "explain", "stop", "sources")
+_COMMANDS = ("list", "status", "explain", "plan", "stop", "sources")
 
 
 @magics_class
@@ -31,7 +32,7 @@ class WinqueryMagics(Magics):
         """Run SQL over a stream as part of its shared plan.
 
         The cell holds one statement, or several on one source. Running the cell again replaces its queries. In a
-        line of its own: ``%winquery list | sources | status [NAME] | explain NAME | stop [NAME]``.
+        line of its own: ``%winquery list | sources | status [NAME] | explain NAME | plan NAME | stop [NAME]``.
         """
         if cell is None:
             return self._command(line.split())
@@ -76,6 +77,8 @@ class WinqueryMagics(Magics):
                 print(handle.status())
             elif command == "explain":
                 print(handle.explain())
+            elif command == "plan":
+                display(handle.plan())
             else:
                 handle.stop()
 

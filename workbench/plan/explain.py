@@ -37,14 +37,14 @@ def explain(plan: SharedPlan) -> str:
 def _method(method: Method) -> str:
     """The choice first, then what else there was: ``SlideSide (invertible) 1.6 ns, TwoStacks would be 647 ns``."""
     texts = {
-        candidate: f"{candidate.algorithm.value} {_nanoseconds(candidate.cost)}" for candidate in method.considered
+        candidate: f"{candidate.algorithm.value} {nanoseconds(candidate.cost)}" for candidate in method.considered
     }
     chosen = next(c for c in method.considered if (c.algorithm, c.chunk) == (method.algorithm, method.chunk))
     text = texts.pop(chosen) + (f" in chunks of {method.chunk}" if method.chunk > 1 else "")
     return f"{text}; {', '.join(texts.values())}" if texts else text
 
 
-def _nanoseconds(cost: float) -> str:
+def nanoseconds(cost: float) -> str:
     """Two digits that count."""
     digits = max(0, 1 - math.floor(math.log10(max(cost, 1e-3))))
     return f"{cost:.{digits}f} ns"
