@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
+#: Where the slice before the first edge begins: half of the range of int64, as all times are.
+BEFORE = -(2**62)
+
 #: Rows to look at in one go: what is made of them stays in the cache of a core.
 _BLOCK = 1 << 16
 
@@ -56,42 +59,51 @@ def ordered(times: Array) -> bool:
     )
 
 
-def cut(times: Array, edges: Sequence[tuple[int, int]], unit: int = 1) -> Slices | None:
+#: No further edges than those of progressions.
+NO_EDGES = np.zeros(0, np.int64)
+
+
+def cut(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES, unit: int = 1) -> Slices | None:
     """The slices of rows in order of time, or None where it would not be cheaper than to look at every row.
 
-    ``unit`` is the number of microseconds that times count in; edges are in microseconds. The edges from the first
-    row to the last are listed and looked up among the rows: the cost is that of :func:`ordered` and of the edges.
+    ``edges`` and ``others`` are as for :func:`slice_starts`, in microseconds; ``unit`` is the number of microseconds
+    that times count in. The edges from the first row to the last are listed and looked up among the rows: the cost is
+    that of :func:`ordered` and of the edges.
     """
     if not len(times) or not ordered(times):
         return None
     first, last = int(times[0]) * unit, int(times[-1]) * unit
     if sum((last - first) // period + 1 for period, _ in edges) > len(times):
         return None
-    start = max(first - (first - phase) % period for period, phase in edges)
+    start = int(slice_starts(np.array([first]), edges, others)[0])
     inner = [np.arange(first - (first - phase) % period + period, last + 1, period) for period, phase in edges]
-    starts = np.unique(np.concatenate([[start], *inner]).astype(np.int64))
+    starts = np.unique(
+        np.concatenate([[start], *inner, others[(others > start) & (others <= last)]]).astype(np.int64)
+    )
     bounds = np.append(np.searchsorted(times, -(-starts // unit)), len(times))
     places = np.flatnonzero(bounds[1:] > bounds[:-1])
     return Slices(starts[places], np.arange(len(places)), np.append(bounds[places], len(times)))
 
 
-def slices_of(times: Array, edges: Sequence[tuple[int, int]]) -> Slices:
+def slices_of(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES) -> Slices:
     """The slices of rows in any order; times in microseconds."""
-    return number_slices(slice_starts(times, edges))
+    return number_slices(slice_starts(times, edges, others))
 
 
-def slice_starts(times: Array, edges: Sequence[tuple[int, int]]) -> Array:
-    """Start of the slice ``[start, next edge)`` of each time; edges are the (period, phase) progressions.
+def slice_starts(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES) -> Array:
+    """Start of the slice ``[start, next edge)`` of each time.
 
-    The start is the latest edge not after the time, also before 1970 (floor division). int64 microseconds in and
-    out. Cost: one pass per progression.
+    Edges are the (period, phase) progressions and ``others``, which ascend. The start is the latest edge not after
+    the time, also before 1970 (floor division), or ``BEFORE`` where there is none. int64 microseconds in and out.
+    Cost: one pass per progression.
     """
     starts: Array | None = None
+    if len(others) or not edges:
+        starts = np.append(others, BEFORE)[np.searchsorted(others, times, "right") - 1]
     for period, phase in edges:
         last = times - (times - phase) % period
         starts = last if starts is None else np.maximum(starts, last, out=starts)
-    if starts is None:
-        raise ValueError("a plan has at least one progression of edges")
+    assert starts is not None
     return starts
 
 

@@ -12,8 +12,27 @@ from hypothesis import strategies as st
 
 from workbench.algebra import AGGREGATES, Aggregate
 from workbench.errors import QueryError
-from workbench.logical import AggregateCall, Call, Column, Expression, Literal, Named, Query, Stream, Window, Workload
+from workbench.logical import (
+    AggregateCall,
+    Band,
+    Calendar,
+    Call,
+    Column,
+    CountWindow,
+    Cumulating,
+    Expression,
+    LastRows,
+    Literal,
+    Named,
+    Punctuation,
+    Query,
+    Session,
+    Stream,
+    Window,
+    Workload,
+)
 from workbench.logical.expressions import operands
+from workbench.logical.windows import CALENDAR_UNITS
 
 SECOND = 1_000_000
 SCHEMA = pa.schema(
@@ -44,6 +63,69 @@ def windows() -> st.SearchStrategy[Window]:
         return Window((slide + extra) * SECOND, slide * SECOND, offset * SECOND)
 
     return st.builds(build, st.integers(1, 8), st.integers(0, 12), st.integers(0, 5))
+
+
+def cumulating() -> st.SearchStrategy[Cumulating]:
+    return st.builds(
+        lambda step, steps, offset: Cumulating(step * steps * SECOND, step * SECOND, offset * SECOND),
+        st.integers(1, 6),
+        st.integers(1, 4),
+        st.integers(0, 9),
+    )
+
+
+def bands() -> st.SearchStrategy[Band]:
+    return st.builds(
+        lambda start, size: Band(start * SECOND, (start + size) * SECOND), st.integers(-30, 30), st.integers(1, 30)
+    )
+
+
+def calendars() -> st.SearchStrategy[Calendar]:
+    """Days and longer; the rows of :func:`streams` are around the beginning of 1970."""
+    return st.builds(
+        Calendar,
+        st.sampled_from(CALENDAR_UNITS),
+        st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"]),
+        st.integers(1, 3),
+    )
+
+
+def sessions() -> st.SearchStrategy[Session]:
+    dynamic = Call(pa.string(), "case", (B, Literal(pa.string(), "2 seconds"), Literal(pa.string(), "5 seconds")))
+    partly = Call(pa.string(), "case", (B, Literal(pa.string(), "3 seconds")))
+    gaps = st.integers(1, 30).map(lambda quarters: quarters * SECOND // 4)
+    return st.builds(Session, st.one_of(gaps, st.sampled_from([dynamic, partly])))
+
+
+def counts() -> st.SearchStrategy[CountWindow]:
+    return st.builds(lambda slide, extra: CountWindow(slide + extra, slide), st.integers(1, 5), st.integers(0, 7))
+
+
+def lasts() -> st.SearchStrategy[LastRows]:
+    return st.builds(
+        lambda rows, every, offset: LastRows(rows, every * SECOND, offset * SECOND),
+        st.integers(1, 8),
+        st.integers(1, 9),
+        st.integers(0, 4),
+    )
+
+
+def punctuations() -> st.SearchStrategy[Punctuation]:
+    large = Call(pa.bool_(), "greater", (X, Literal(pa.float64(), 25.0)))
+    return st.builds(Punctuation, st.sampled_from([B, large]))
+
+
+#: Window types by name, each with how many levels a query may have of it.
+TYPES: dict[str, tuple[st.SearchStrategy[Any], int]] = {
+    "sliding": (windows(), 3),
+    "cumulating": (cumulating(), 1),
+    "band": (bands(), 1),
+    "calendar": (calendars(), 1),
+    "session": (sessions(), 1),
+    "count": (counts(), 1),
+    "last": (lasts(), 1),
+    "punctuation": (punctuations(), 1),
+}
 
 
 #: Constants for the aggregates that take some; every one of them must be here.
@@ -119,13 +201,23 @@ def conditions() -> st.SearchStrategy[Expression | None]:
 
 
 @st.composite
-def workloads(draw: st.DrawFn, most: int = 3, names: Sequence[str] = tuple(sorted(CALLS))) -> Workload:
-    """One to ``most`` queries on one stream with a random watermark delay, of some aggregates or of all."""
-    stream = Stream("s", SCHEMA, "ts", draw(st.integers(0, 12)) * SECOND)
+def workloads(
+    draw: st.DrawFn,
+    most: int = 3,
+    names: Sequence[str] = tuple(sorted(CALLS)),
+    types: Sequence[str] = ("sliding",),
+) -> Workload:
+    """One to ``most`` queries on one stream with a random watermark delay, of some aggregates or of all.
+
+    ``types`` are the window types to choose from; with others than sliding windows, rows may be allowed to be late.
+    """
+    lateness = draw(st.sampled_from([0, 0, 4, 20])) * SECOND if len(types) > 1 else 0
+    stream = Stream("s", SCHEMA, "ts", draw(st.integers(0, 12)) * SECOND, lateness)
     queries = []
     for number in range(draw(st.integers(1, most))):
         chosen = draw(st.lists(calls(names), min_size=1, max_size=4, unique=True))
-        levels = draw(st.lists(windows(), min_size=1, max_size=3, unique=True))
+        strategy, levels_at_most = TYPES[draw(st.sampled_from(types))]
+        levels = draw(st.lists(strategy, min_size=1, max_size=levels_at_most, unique=True))
         keys = (Named("k", K),) if draw(st.booleans()) else ()
         values = tuple(Named(f"v{index}", call) for index, call in enumerate(chosen))
         queries.append(Query(f"q{number}", stream, draw(conditions()), keys, tuple(levels), values))

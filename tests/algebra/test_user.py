@@ -134,8 +134,8 @@ def test_equal_to_recomputation(kernels: str, monkeypatch: pytest.MonkeyPatch) -
     levels = [level.label for level in engine.results["q"].schema.levels]
     assert len(found) == len(expected["q"]) > 20
     for row in found:
-        start = round(row["window_start"].timestamp()) * SECOND
-        wanted = expected["q"][levels.index(row["level"]), (row["k"],), start]
+        bounds = (round(row[side].timestamp()) * SECOND for side in ("window_start", "window_end"))
+        wanted = expected["q"][levels.index(row["level"]), (row["k"],), *bounds, 0]
         assert [row[name] for name in "rwlai"] == pytest.approx(list(wanted))
 
 

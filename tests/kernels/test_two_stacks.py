@@ -109,7 +109,7 @@ def test_rows_in_order_are_cut_without_looking_at_each(
     edges = [(period * 500, phase % period * 500) for period, phase in edges]
     stamps = np.sort(np.array(times, np.int64)) * (1_000 // unit)
     expected = slices_of(stamps * unit, edges)
-    found = cut(np.repeat(stamps, 1_000), edges, unit)
+    found = cut(np.repeat(stamps, 1_000), edges, unit=unit)
     assert found is not None
     assert len(found) == 1_000 * len(stamps)
     assert found.starts.tolist() == expected.starts.tolist()

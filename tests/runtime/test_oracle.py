@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 import pytest
 from answers import check, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import SECOND, streams, workloads
+from strategies import SECOND, TYPES, streams, workloads
 
 from workbench.logical import Workload
 from workbench.plan import compile_workload
@@ -15,6 +17,16 @@ from workbench.results import Status
 from workbench.runtime import BucketOperator
 from workbench.runtime.engine import Engine
 from workbench.runtime.reference import reference
+
+ALL = tuple(TYPES)
+
+
+@settings(max_examples=300, deadline=None)
+@given(workloads(most=12, types=ALL), streams(), st.integers(1, 3))
+def test_all_window_types_mixed_equal_the_oracle(workload: Workload, batches: list[pa.Table], buckets: int) -> None:
+    engine = Engine(compile_workload(workload), buckets=buckets)
+    engine.run(batches)
+    check(workload, batches, engine)
 
 
 @settings(max_examples=150, deadline=None)
@@ -26,7 +38,7 @@ def test_any_workload_equals_the_oracle(workload: Workload, batches: list[pa.Tab
 
 
 @settings(max_examples=50, deadline=None)
-@given(workloads(), streams(), st.data())
+@given(workloads(types=ALL), streams(), st.data())
 def test_the_split_into_tasks_changes_nothing(
     workload: Workload, batches: list[pa.Table], data: st.DataObject
 ) -> None:
@@ -39,7 +51,7 @@ def test_the_split_into_tasks_changes_nothing(
 
 
 @settings(max_examples=50, deadline=None)
-@given(workloads(), streams(), st.data())
+@given(workloads(types=ALL), streams(), st.data())
 def test_a_restart_from_written_state_changes_nothing(
     workload: Workload, batches: list[pa.Table], data: st.DataObject
 ) -> None:
@@ -77,17 +89,28 @@ def test_provisional_results_are_what_is_known_so_far(workload: Workload, batche
             store = engine.results[name]
             labels = [level.label for level in store.schema.levels]
             for row in store.table(status=Status.PROVISIONAL).to_pylist():
-                start = round(row["window_start"].timestamp() * SECOND)
+                start, end = (round(row[side].timestamp() * SECOND) for side in ("window_start", "window_end"))
                 key = tuple(row[key] for key, _ in store.schema.keys)
                 values = tuple(row[value] for value, _ in store.schema.values)
-                assert all(map(same, values, answer[labels.index(row["level"]), key, start]))
+                assert all(map(same, values, answer[labels.index(row["level"]), key, start, end, 0]))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
 @settings(max_examples=1_000, deadline=None)
-@given(workloads(most=8), streams(most=120), st.integers(1, 4))
+@given(workloads(most=8, types=ALL), streams(most=120), st.integers(1, 4))
 def test_many_workloads_equal_the_oracle(workload: Workload, batches: list[pa.Table], buckets: int) -> None:
+    engine = Engine(compile_workload(workload), buckets=buckets)
+    engine.run(batches)
+    check(workload, batches, engine)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("WINQUERY_NIGHTLY" not in os.environ, reason="half an hour; set WINQUERY_NIGHTLY=1")
+@pytest.mark.timeout(36_000)
+@settings(max_examples=10_000, deadline=None)
+@given(workloads(most=12, types=ALL), streams(most=80), st.integers(1, 3))
+def test_ten_thousand_workloads_equal_the_oracle(workload: Workload, batches: list[pa.Table], buckets: int) -> None:
     engine = Engine(compile_workload(workload), buckets=buckets)
     engine.run(batches)
     check(workload, batches, engine)

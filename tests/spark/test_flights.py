@@ -82,7 +82,7 @@ def test_every_window_equals_the_oracle_when_rows_are_late() -> None:
     assert handle.status().late == late["delays"] > 100
     for level in range(len(LEVELS)):
         expected = pd.DataFrame(
-            [(key[0], *values, start) for (found, key, start), values in answers["delays"].items() if found == level],
+            [(key[0], *values, start) for (at, key, start, *_), values in answers["delays"].items() if at == level],
             columns=["carrier", "mean_delay", "worst", "n", "start"],
         )
         assert_equal(by_window(handle, level), expected)

@@ -12,7 +12,7 @@ from workbench.language.scalars import ExpressionBinder, Scope
 from workbench.language.sources import bind_source
 from workbench.language.sql import SqlText
 from workbench.language.windows import bind_form, is_form, refuse_form
-from workbench.logical import Expression, Literal, Named, Query, Stream, Window
+from workbench.logical import AnyWindow, Expression, Literal, Named, Query, Stream
 from workbench.logical.expressions import aggregate_calls
 
 #: Clauses that a SELECT may have.
@@ -41,7 +41,7 @@ class _Group:
     """What GROUP BY says: the keys, and the windows of its one form."""
 
     keys: tuple[Expression, ...]
-    windows: tuple[Window, ...]
+    windows: tuple[AnyWindow, ...]
 
 
 def bind_statement(
@@ -109,10 +109,10 @@ class _StatementBinder:
             if value and kind != "expressions":
                 raise self._text.error(f"`GROUP BY {kind.upper()}` is not supported", clause, hint="name the keys")
         keys: list[Expression] = []
-        form: tuple[exp.Expr, tuple[Window, ...]] | None = None
+        form: tuple[exp.Expr, tuple[AnyWindow, ...]] | None = None
         for node in map(self._resolve_item, clause.expressions):
             if is_form(node):
-                windows = bind_form(self._text, node, self._stream)
+                windows = self._form(node)
                 if form is not None:
                     raise self._text.error(
                         "a query has one window form", node, hint="give all levels in one `zoom(...)`"
@@ -123,6 +123,9 @@ class _StatementBinder:
         if form is None:
             raise self._text.error("GROUP BY has no window", clause, hint=_NO_WINDOW_HINT)
         return _Group(tuple(dict.fromkeys(keys)), form[1])
+
+    def _form(self, node: exp.Expr) -> tuple[AnyWindow, ...]:
+        return bind_form(self._text, node, self._stream, self._binder("a window form").bind)
 
     def _key(self, node: exp.Expr) -> Expression:
         if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
@@ -154,7 +157,7 @@ class _StatementBinder:
         for item in self._select.expressions:
             node = item.unalias()
             if is_form(node) and node.name.casefold() not in AGGREGATES:  # `last` is a form in GROUP BY alone
-                if bind_form(self._text, node, self._stream) != group.windows:
+                if self._form(node) != group.windows:
                     raise refuse_form(self._text, node, "SELECT")
             elif not self._is_window_value(node):
                 bound = binder.bind(node)

@@ -1,133 +1,270 @@
-"""Window forms of GROUP BY.
+"""Window forms of GROUP BY, from text to the window types of :mod:`workbench.logical.windows`.
 
-``window(ts, size[, slide[, offset]])`` as in Spark, and ``zoom(ts, 'size / slide + offset', ...)`` for many levels.
+``window`` and ``session_window`` are Spark's; the others are ours. :data:`EXAMPLES` shows one of each.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pyarrow as pa
 from sqlglot import exp
 
 from workbench.errors import QueryError, did_you_mean
+from workbench.language.literals import moment
 from workbench.language.sql import SqlText
-from workbench.logical import Stream, Window
+from workbench.logical import (
+    AnyWindow,
+    Band,
+    Calendar,
+    CountWindow,
+    Cumulating,
+    Expression,
+    LastRows,
+    Punctuation,
+    Session,
+    Stream,
+    Window,
+)
 from workbench.logical.types import type_name
-from workbench.time import parse_duration
+from workbench.time import MICROSECOND, parse_duration
 
-#: Forms of the design that are still to come, and the nearest thing that works.
-_LATER = {
-    "session_window": "`window(ts, size, slide)` works, with a size near the length of a session",
-    "count_window": "`window(ts, size, slide)` works: windows of time instead of a number of rows",
-    "punctuation_window": "`window(ts, size)` works: windows of time instead of marked ends",
-    "last": "`window(ts, size, every)` works: windows of time instead of a number of rows",
-}
 _LEVEL = re.compile(r"(?P<size>[^/+]*)(?:/(?P<slide>[^/+]*))?(?:\+(?P<offset>[^/]*))?")
+_CALENDAR = re.compile(r"\s*(?:(?P<count>[+-]?\d+)\s+)?(?P<unit>[A-Za-z]+?)s?\s*(?:\bin\s+(?P<zone>\S+))?\s*")
+
+#: Binds an expression over the rows of the stream.
+Bind = Callable[[exp.Expr], Expression]
 
 
 def is_form(node: exp.Expr) -> bool:
-    """Whether ``node`` is a call of a window form, supported or not."""
+    """Whether ``node`` is a call of a window form."""
     return isinstance(node, exp.Anonymous) and node.name.casefold() in FORMS
 
 
-def bind_form(text: SqlText, node: exp.Expr, stream: Stream) -> tuple[Window, ...]:
+def bind_form(text: SqlText, node: exp.Expr, stream: Stream, bind: Bind) -> tuple[AnyWindow, ...]:
     """The windows of one form, from fine to coarse. Raises QueryError that underlines what is wrong."""
     name = node.name.casefold()
-    if name in _LATER:
-        raise refuse_form(text, node, "GROUP BY")
-    arguments = node.expressions
-    if len(arguments) < 2:
-        raise text.error(f"`{name}` needs the time column and a size", node, hint=_EXAMPLES[name])
-    _check_time(text, arguments[0], stream, name)
-    windows = _SUPPORTED[name](text, node, arguments[1:])
-    return tuple(sorted(windows, key=lambda window: (window.size, window.slide, window.offset)))
+    form, least, most = _FORMS[name]
+    call = _Call(text, node, stream, bind)
+    if not least <= len(call.arguments) <= most:
+        raise text.error(f"`{name}` {_ARGUMENTS[name]}", node, hint=f"such as `{EXAMPLES[name]}`")
+    return tuple(form(call))
 
 
 def refuse_form(text: SqlText, node: exp.Expr, clause: str) -> QueryError:
-    """The error for a window form that does not exist yet, or that stands where none can be."""
+    """The error for a window form that stands where none can be."""
     name = node.name.casefold()
-    if name in _LATER:
-        return text.error(f"`{name}` is not supported yet", node, hint=_LATER[name])
     return text.error(f"the window form `{name}` cannot be used in {clause}", node, hint="it goes to GROUP BY, once")
 
 
-def _window(text: SqlText, node: exp.Expr, arguments: list[exp.Expr]) -> list[Window]:
-    if len(arguments) > 3:
-        raise text.error("`window` takes a time column, size, slide and offset, no more", node)
-    durations = [_duration(text, argument) for argument in arguments]
+@dataclass(frozen=True)
+class _Call:
+    """One call of a form, and how its arguments are read."""
+
+    text: SqlText
+    node: exp.Expr
+    stream: Stream
+    bind: Bind
+
+    @property
+    def arguments(self) -> Sequence[exp.Expr]:
+        """The arguments as they stand."""
+        found: list[exp.Expr] = self.node.expressions
+        return found
+
+    def time(self) -> None:
+        """The first argument must be the time column of the stream."""
+        node, form, stream = self.arguments[0], self.node.name.casefold(), self.stream
+        if not isinstance(node, exp.Column):
+            raise self.text.error(f"`{form}` needs the time column `{stream.time}` first", node)
+        name = next((n for n in stream.schema.names if n.casefold() == node.name.casefold()), None)
+        if name is None:
+            hint = did_you_mean(node.name, stream.schema.names, "column")
+            raise self.text.error(f"unknown column `{node.name}` in `{stream.name}`", node, hint=hint)
+        kind = stream.schema.field(name).type
+        if not pa.types.is_timestamp(kind):
+            raise self.text.error(
+                f"`{form}` needs a timestamp, but `{name}` is `{type_name(kind)}`",
+                node,
+                hint=None if name == stream.time else f"the time column of `{stream.name}` is `{stream.time}`",
+            )
+        if name != stream.time:
+            raise self.text.error(
+                f"`{name}` is not the time column of `{stream.name}`",
+                node,
+                hint=f"write `{stream.time}`, or make a source with `{name}` as its time",
+            )
+
+    def duration(self, place: int) -> int:
+        """A duration in microseconds."""
+        node = self.arguments[place]
+        with self.text.at(node):
+            if isinstance(node, exp.Interval) and isinstance(node.this, exp.Literal):
+                unit = node.args.get("unit")
+                return parse_duration(node.this.this + (f" {unit.name}" if isinstance(unit, exp.Var) else ""))
+            return parse_duration(self.string(place))
+
+    def string(self, place: int, what: str = "a duration", example: str = "'10 minutes'") -> str:
+        """A text in quotes."""
+        node = self.arguments[place]
+        if isinstance(node, exp.Literal) and node.is_string:
+            return str(node.this)
+        raise self.text.error(f"expected {what} in quotes", node, hint=f"such as {example}")
+
+    def whole(self, place: int) -> int:
+        """A number of rows."""
+        node, sign = self.arguments[place], 1
+        if isinstance(node, exp.Neg):
+            node, sign = node.this, -1
+        if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
+            return sign * int(node.this)
+        raise self.text.error("expected a whole number of rows", self.arguments[place], hint="such as `100`")
+
+
+def _window(call: _Call) -> list[AnyWindow]:
+    call.time()
+    durations = [call.duration(place) for place in range(1, len(call.arguments))]
     size, slide, offset = (*durations, *[durations[0], 0][len(durations) - 1 :])
-    with text.at(arguments[min(1, len(arguments) - 1)] if size > 0 else arguments[0]):
+    with call.text.at(call.arguments[min(2, len(call.arguments) - 1)] if size > 0 else call.arguments[1]):
         return [Window(size, slide, offset)]
 
 
-def _zoom(text: SqlText, node: exp.Expr, arguments: list[exp.Expr]) -> list[Window]:
+def _zoom(call: _Call) -> list[AnyWindow]:
+    call.time()
     windows: list[Window] = []
-    for argument in arguments:
-        with text.at(argument):
-            window = parse_level(_string(argument))
+    for place in range(1, len(call.arguments)):
+        with call.text.at(call.arguments[place]):
+            window = parse_level(call.string(place))
             if window in windows:
                 raise QueryError(f"the level `{window.label}` is there twice", hint="name every level once")
         windows.append(window)
-    return windows
+    return [*sorted(windows, key=lambda window: (window.size, window.slide, window.offset))]
+
+
+def _session(call: _Call) -> list[AnyWindow]:
+    call.time()
+    node = call.arguments[1]
+    if isinstance(node, (exp.Literal, exp.Interval)):
+        with call.text.at(node):
+            return [Session(call.duration(1))]
+    gap = call.bind(node)
+    if not pa.types.is_string(gap.type):
+        raise call.text.error(
+            f"the gap of a session is a duration or gives one as text, got `{type_name(gap.type)}`",
+            node,
+            hint="such as `CASE WHEN vip THEN '1 hour' ELSE '10 minutes' END`",
+        )
+    return [Session(gap)]
+
+
+def _count(call: _Call) -> list[AnyWindow]:
+    size, slide = (call.whole(0), call.whole(len(call.arguments) - 1))
+    with call.text.at(call.arguments[-1] if size > 0 else call.arguments[0]):
+        return [CountWindow(size, slide)]
+
+
+def _punctuation(call: _Call) -> list[AnyWindow]:
+    condition = call.bind(call.arguments[0])
+    if condition.type != pa.bool_():
+        raise call.text.error(
+            f"`punctuation_window` needs a condition, got `{type_name(condition.type)}`",
+            call.arguments[0],
+            hint=f"such as `{EXAMPLES['punctuation_window']}`",
+        )
+    return [Punctuation(condition)]
+
+
+def _last(call: _Call) -> list[AnyWindow]:
+    rows, every = call.whole(0), call.duration(1)
+    with call.text.at(call.arguments[1] if rows > 0 else call.arguments[0]):
+        return [LastRows(rows, every, call.duration(2) if len(call.arguments) > 2 else 0)]
+
+
+def _cumulate(call: _Call) -> list[AnyWindow]:
+    call.time()
+    size, step = call.duration(1), call.duration(2)
+    with call.text.at(call.arguments[2] if size > 0 else call.arguments[1]):
+        return [Cumulating(size, step, call.duration(3) if len(call.arguments) > 3 else 0)]
+
+
+def _band(call: _Call) -> list[AnyWindow]:
+    call.time()
+    bounds = []
+    for place in (1, 2):
+        with call.text.at(call.arguments[place]):
+            literal = moment(call.string(place, "a time", "'2013-01-31 10:15:00'"), pa.timestamp("us"))
+        assert isinstance(literal.value, datetime)
+        since = literal.value.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+        bounds.append(((since.days * 86_400) + since.seconds) * 1_000_000 + since.microseconds * MICROSECOND)
+    with call.text.at(call.arguments[2]):
+        return [Band(*bounds)]
+
+
+def _calendar(call: _Call) -> list[AnyWindow]:
+    call.time()
+    unit = call.string(1, "a calendar unit", "'1 month'")
+    zone = call.string(2, "a time zone", "'Europe/Berlin'") if len(call.arguments) > 2 else "UTC"
+    with call.text.at(call.arguments[1]):
+        parts = _CALENDAR.fullmatch(unit)
+        if parts is None or parts["zone"]:
+            raise QueryError(f"cannot read the calendar unit '{unit}'", hint="such as '1 month' or '2 weeks'")
+        window = Calendar(parts["unit"].casefold(), count=int(parts["count"] or 1))
+    with call.text.at(call.arguments[-1]):
+        return [Calendar(window.unit, zone, window.count)]
 
 
 def parse_level(level: str) -> Window:
     """One zoom level from ``'size'``, ``'size / slide'`` or ``'size / slide + offset'``; inverse to Window.label."""
     parts = _LEVEL.fullmatch(level)
     if parts is None:
-        raise QueryError(f"cannot read the zoom level '{level}'", hint=_EXAMPLES["zoom"])
+        raise QueryError(f"cannot read the zoom level '{level}'", hint=f"such as `{EXAMPLES['zoom']}`")
     size = parse_duration(parts["size"])
     slide = size if parts["slide"] is None else parse_duration(parts["slide"])
     return Window(size, slide, 0 if parts["offset"] is None else parse_duration(parts["offset"]))
 
 
-def _check_time(text: SqlText, node: exp.Expr, stream: Stream, form: str) -> None:
-    """The first argument must be the time column of the stream."""
-    if not isinstance(node, exp.Column):
-        raise text.error(f"`{form}` needs the time column `{stream.time}` first", node)
-    name = next((n for n in stream.schema.names if n.casefold() == node.name.casefold()), None)
-    if name is None:
-        hint = did_you_mean(node.name, stream.schema.names, "column")
-        raise text.error(f"unknown column `{node.name}` in `{stream.name}`", node, hint=hint)
-    kind = stream.schema.field(name).type
-    if not pa.types.is_timestamp(kind):
-        raise text.error(
-            f"`{form}` needs a timestamp, but `{name}` is `{type_name(kind)}`",
-            node,
-            hint=None if name == stream.time else f"the time column of `{stream.name}` is `{stream.time}`",
-        )
-    if name != stream.time:
-        raise text.error(
-            f"`{name}` is not the time column of `{stream.name}`",
-            node,
-            hint=f"write `{stream.time}`, or make a source with `{name}` as its time",
-        )
+_MANY = 1 << 10
 
-
-def _duration(text: SqlText, node: exp.Expr) -> int:
-    with text.at(node):
-        if isinstance(node, exp.Interval) and isinstance(node.this, exp.Literal):
-            unit = node.args.get("unit")
-            return parse_duration(node.this.this + (f" {unit.name}" if isinstance(unit, exp.Var) else ""))
-        return parse_duration(_string(node))
-
-
-def _string(node: exp.Expr) -> str:
-    if isinstance(node, exp.Literal) and node.is_string:
-        return str(node.this)
-    raise QueryError("expected a duration in quotes", hint="such as '10 minutes'")
-
-
-_SUPPORTED: dict[str, Callable[[SqlText, exp.Expr, list[exp.Expr]], list[Window]]] = {
-    "window": _window,
-    "zoom": _zoom,
+#: What reads a form, and the least and the largest number of its arguments.
+_FORMS: dict[str, tuple[Callable[[_Call], list[AnyWindow]], int, int]] = {
+    "window": (_window, 2, 4),
+    "zoom": (_zoom, 2, _MANY),
+    "session_window": (_session, 2, 2),
+    "count_window": (_count, 1, 2),
+    "punctuation_window": (_punctuation, 1, 1),
+    "last": (_last, 2, 3),
+    "cumulate_window": (_cumulate, 3, 4),
+    "band_window": (_band, 3, 3),
+    "calendar_window": (_calendar, 2, 3),
 }
-_EXAMPLES = {
-    "window": "such as `window(ts, '10 minutes', '1 minute')`",
-    "zoom": "such as `zoom(ts, '15 minutes / 1 minute', '1 day / 1 hour')`",
+
+_ARGUMENTS = {
+    "window": "takes the time column, a size and, if you like, slide and offset",
+    "zoom": "takes the time column and one level or more",
+    "session_window": "takes the time column and a gap",
+    "count_window": "takes a number of rows and, if you like, a slide in rows",
+    "punctuation_window": "takes the condition of the rows that begin a window",
+    "last": "as a window takes a number of rows, the time between two windows and, if you like, an offset",
+    "cumulate_window": "takes the time column, a size, a step that divides it and, if you like, an offset",
+    "band_window": "takes the time column, a start and an end",
+    "calendar_window": "takes the time column, a calendar unit and, if you like, a time zone",
+}
+
+#: One example of each form.
+EXAMPLES = {
+    "window": "window(ts, '10 minutes', '1 minute')",
+    "zoom": "zoom(ts, '15 minutes / 1 minute', '1 day / 1 hour')",
+    "session_window": "session_window(ts, '30 minutes')",
+    "count_window": "count_window(100, 10)",
+    "punctuation_window": "punctuation_window(event = 'start')",
+    "last": "last(100, '1 minute')",
+    "cumulate_window": "cumulate_window(ts, '1 day', '1 hour')",
+    "band_window": "band_window(ts, '2013-01-01', '2013-02-01')",
+    "calendar_window": "calendar_window(ts, '1 month', 'Europe/Berlin')",
 }
 
 #: The names of all window forms.
-FORMS = (*_SUPPORTED, *_LATER)
+FORMS = tuple(_FORMS)

@@ -11,17 +11,40 @@ from workbench.logical.expressions import (
     aggregate_calls,
     walk,
 )
-from workbench.logical.nodes import Query, Stream, Window, Workload
+from workbench.logical.nodes import Query, Stream, Workload
+from workbench.logical.windows import (
+    AnyWindow,
+    Band,
+    Calendar,
+    ContextAware,
+    ContextFree,
+    CountWindow,
+    Cumulating,
+    LastRows,
+    Punctuation,
+    Session,
+    Window,
+)
 
 __all__ = [
     "AggregateCall",
+    "AnyWindow",
+    "Band",
+    "Calendar",
     "Call",
     "Cast",
     "Column",
+    "ContextAware",
+    "ContextFree",
+    "CountWindow",
+    "Cumulating",
     "Expression",
+    "LastRows",
     "Literal",
     "Named",
+    "Punctuation",
     "Query",
+    "Session",
     "Stream",
     "Window",
     "Workload",

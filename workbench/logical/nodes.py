@@ -1,4 +1,4 @@
-"""Stream, Window, Query and Workload: the logical plan before anything is shared."""
+"""Stream, Query and Workload: the logical plan before anything is shared."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from workbench.errors import QueryError
 from workbench.logical.expressions import Expression, Named
-from workbench.time import format_duration
+from workbench.logical.windows import AnyWindow, Window
 
 
 @dataclass(frozen=True)
@@ -16,55 +15,17 @@ class Stream:
     """One event stream: its schema, its time column and how far out of order its rows may come.
 
     ``time`` names a timestamp column; ``delay`` is the watermark's distance in microseconds behind the largest
-    event time seen. Two streams of one name are the same stream.
+    event time seen. A window that the watermark has passed is final; rows that come later still revise it for as long
+    as its end is less than ``lateness`` behind the watermark, then they are late. Rows more than ``future`` ahead of
+    the watermark's clock are held back from it (None: no limit). Two streams of one name are the same stream.
     """
 
     name: str
     schema: pa.Schema
     time: str
     delay: int
-
-
-@dataclass(frozen=True)
-class Window:
-    """A sliding window over event time: ``[start, start + size)`` for every ``start = offset + k * slide``.
-
-    All three in microseconds; ``slide == size`` is a tumbling window. ``size >= slide > 0``; anything else is
-    refused, because rows would fall between the windows. Half-open: a row at ``end`` belongs to the next window.
-    """
-
-    size: int
-    slide: int
-    offset: int = 0
-
-    def __post_init__(self) -> None:
-        if self.size <= 0:
-            raise QueryError(
-                f"the window size must be positive, got `{format_duration(self.size)}`",
-                hint="write it as 'size / slide', such as '10 minutes / 1 minute'",
-            )
-        if self.slide <= 0:
-            raise QueryError(
-                f"the window slide must be positive, got `{format_duration(self.slide)}`",
-                hint="leave the slide out for windows that follow one another without overlap",
-            )
-        if self.slide > self.size:
-            raise QueryError(
-                f"the slide `{format_duration(self.slide)}` is longer than the window "
-                f"`{format_duration(self.size)}`, so rows between two windows would be lost",
-                hint="make the slide at most as long as the window",
-            )
-        object.__setattr__(self, "offset", self.offset % self.slide)
-
-    @property
-    def label(self) -> str:
-        """Its name as a zoom level: ``'15 minutes / 1 minute'``, or just the size of a tumbling window."""
-        text = format_duration(self.size)
-        if self.slide != self.size:
-            text += f" / {format_duration(self.slide)}"
-        if self.offset:
-            text += f" + {format_duration(self.offset)}"
-        return text
+    lateness: int = 0
+    future: int | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +41,7 @@ class Query:
     stream: Stream
     where: Expression | None
     keys: tuple[Named, ...]
-    windows: tuple[Window, ...]
+    windows: tuple[AnyWindow, ...]
     values: tuple[Named, ...]
     having: Expression | None = None
 
@@ -91,7 +52,8 @@ class Query:
             lines.append(f"  where  {self.where}")
         if self.keys:
             lines.append(f"  by     {', '.join(map(str, self.keys))}")
-        lines.append(f"  zoom   {self.stream.time}: {levels}")
+        on_grid = all(isinstance(window, Window) for window in self.windows)
+        lines.append(f"  {'zoom  ' if on_grid else 'window'} {self.stream.time}: {levels}")
         lines.append(f"  values {', '.join(map(str, self.values))}")
         if self.having is not None:
             lines.append(f"  having {self.having}")

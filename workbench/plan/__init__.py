@@ -1,19 +1,24 @@
 """From a workload to one shared plan: slice edges, shared partials, shared windows."""
 
 from workbench.plan.explain import explain
+from workbench.plan.grids import Bounds, Grid, grid_of, slice_edges
 from workbench.plan.shared import Assembly, Fold, Ingredient, Partial, QueryPlan, SharedPlan
-from workbench.plan.sharing import compile_workload
-from workbench.plan.slicing import Edges, slice_edges
+from workbench.plan.sharing import compile_workload, stream_time
+from workbench.plan.slicing import Edges
 
 __all__ = [
     "Assembly",
+    "Bounds",
     "Edges",
     "Fold",
+    "Grid",
     "Ingredient",
     "Partial",
     "QueryPlan",
     "SharedPlan",
     "compile_workload",
     "explain",
+    "grid_of",
     "slice_edges",
+    "stream_time",
 ]

@@ -15,7 +15,7 @@ def explain(plan: SharedPlan) -> str:
         f"SharedPlan of `{plan.stream.name}`: {_count(len(plan.queries), 'query', 'queries')}, "
         f"{_count(windows, 'window')}, one pass over the rows",
         f"  time    {plan.stream.time}, watermark {format_duration(plan.stream.delay)} behind the latest row",
-        f"  slices  cut at {', '.join(map(str, plan.edges))}",
+        f"  slices  cut at {_edges(plan)}",
     ]
     for position, fold in enumerate(plan.folds):
         lines += _fold(plan, position, fold)
@@ -32,6 +32,11 @@ def explain(plan: SharedPlan) -> str:
         if entry.query.having is not None:
             lines.append(f"  having  {entry.query.name}: {entry.query.having}")
     return "\n".join(lines)
+
+
+def _edges(plan: SharedPlan) -> str:
+    edges = [str(edges) for edges in plan.edges] + [f"the edges of {window.label}" for window in plan.listed]
+    return ", ".join(edges) or "no time that is known beforehand"
 
 
 def _method(method: Method) -> str:
@@ -53,7 +58,12 @@ def nanoseconds(cost: float) -> str:
 def _fold(plan: SharedPlan, position: int, fold: Fold) -> list[str]:
     where = "all rows" if fold.where is None else f"where {fold.where}"
     by = ", ".join(str(named.expression) for named in fold.keys) or "nothing (one group)"
-    lines = [f"  f{position}      {where}, by slice and {by}"]
+    if fold.columns is None:
+        gaps = "".join(f" and {gap.label}" for gap in fold.gaps)
+        lines = [f"  f{position}      {where}, by slice{gaps} and {by}"]
+    else:
+        kept = ", ".join(map(str, fold.columns)) or "their times alone"
+        lines = [f"  f{position}      {where}, by {by}, kept as rows until none can come before them: {kept}"]
     for index, partial in enumerate(fold.partials):
         users = [
             f"{entry.query.name}.{ingredient.call}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.algebra import PARTIALS, PartialKind, user
 from workbench.algebra.registry import plain_name
-from workbench.logical import AggregateCall, Expression, Named, Query, Stream, Window
+from workbench.logical import AggregateCall, AnyWindow, ContextFree, Expression, Named, Query, Session, Stream
 from workbench.plan.cost import Candidate
 from workbench.plan.gag import Algorithm
 from workbench.plan.slicing import Edges
@@ -41,12 +41,19 @@ class Partial:
 class Fold:
     """Level 1: the rows that pass ``where``, by slice and key, into ``partials``.
 
-    ``partials[0]`` is always ``count(*)``: it tells which (slice, key) have rows, and how many were late.
+    ``partials[0]`` is always ``count(*)``: it tells which (slice, key) have rows, and how many were late. Where there
+    are ``gaps``, the rows of a slice and key are told apart wherever one of these sessions ends between them.
+
+    ``columns`` is for windows that are aware of their context: the rows themselves are kept, with these expressions,
+    until no earlier row can come (None: rows are folded at once). Rows of equal time stand in the order of the
+    columns.
     """
 
     where: Expression | None
     keys: tuple[Named, ...]
     partials: tuple[Partial, ...]
+    gaps: tuple[Session, ...] = ()
+    columns: tuple[Expression, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ class Assembly:
     """
 
     fold: int
-    window: Window
+    window: AnyWindow
     partials: tuple[int, ...]
     users: tuple[tuple[int, int], ...]
 
@@ -95,14 +102,22 @@ class QueryPlan:
 
 @dataclass(frozen=True)
 class SharedPlan:
-    """Everything that is computed for one stream. ``str(plan)`` is its printed form."""
+    """Everything that is computed for one stream; :func:`~workbench.plan.explain` prints it.
+
+    The stream is cut at ``edges`` and at the edges of the windows in ``listed``, which are no progressions.
+    """
 
     stream: Stream
     edges: tuple[Edges, ...]
+    listed: tuple[ContextFree, ...]
     folds: tuple[Fold, ...]
     assemblies: tuple[Assembly, ...]
     methods: tuple[Method, ...]
     queries: tuple[QueryPlan, ...]
+
+    def of_fold(self, fold: int) -> tuple[Assembly, ...]:
+        """The windows over a fold."""
+        return tuple(assembly for assembly in self.assemblies if assembly.fold == fold)
 
     def __getstate__(self) -> dict[str, Any]:
         """With the definitions of a user's aggregates, so that another process can run the plan."""

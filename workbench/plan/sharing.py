@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -10,12 +11,21 @@ import pyarrow as pa
 from workbench.algebra import AGGREGATES, TIME, Part
 from workbench.logical import (
     AggregateCall,
+    AnyWindow,
+    Calendar,
     Call,
     Cast,
     Column,
+    ContextAware,
+    ContextFree,
+    CountWindow,
+    Cumulating,
     Expression,
+    LastRows,
     Literal,
+    Punctuation,
     Query,
+    Session,
     Stream,
     Window,
     Workload,
@@ -24,14 +34,16 @@ from workbench.logical import (
 from workbench.logical.types import language_type
 from workbench.plan.cost import Constants, constants, over_slices
 from workbench.plan.gag import Algorithm
+from workbench.plan.grids import listed, slice_edges
 from workbench.plan.rules import read_wider, rewrite
 from workbench.plan.shared import Assembly, Fold, Ingredient, Method, Partial, QueryPlan, SharedPlan
-from workbench.plan.slicing import Edges, slice_edges
+from workbench.plan.slicing import Edges
+from workbench.time import DAY
 
 ROWS = Partial("count")
 
-#: What queries of one fold have in common: filter and key expressions.
-Shape: TypeAlias = tuple[Expression | None, tuple[Expression, ...]]
+#: What queries of one fold have in common: filter, key expressions, and the columns of rows that are kept.
+Shape: TypeAlias = tuple[Expression | None, tuple[Expression, ...], tuple[Expression, ...] | None]
 #: The partials of each aggregate call of a query.
 Needs: TypeAlias = list[tuple[AggregateCall, tuple[Partial, ...]]]
 
@@ -41,16 +53,17 @@ def compile_workload(
 ) -> SharedPlan:
     """The shared plan of a workload.
 
-    Queries with the same filter and the same keys read one fold; within it every partial stands once; windows of
-    the same size, slide and offset over one fold are assembled once. The order of the queries decides the order
-    in the plan and nothing else. Which algorithm puts windows together is what ``costs`` say is cheapest (by default
-    this machine's), or ``algorithm`` for every partial that allows it.
+    Queries with the same filter and the same keys read one fold; within it every partial stands once; equal windows
+    over one fold are assembled once. Windows that are aware of their context have folds of their own, which keep
+    rows. The order of the queries decides the order in the plan and nothing else. Which algorithm puts windows
+    together is what ``costs`` say is cheapest (by default this machine's), or ``algorithm`` for every partial that
+    allows it.
     """
     partials: dict[Shape, list[Partial]] = {}
     shapes: list[Shape] = []
     queries = []
     for query in workload.queries:
-        shape: Shape = (query.where, tuple(named.expression for named in query.keys))
+        shape: Shape = (query.where, tuple(named.expression for named in query.keys), _kept_columns(query))
         if shape not in partials:
             partials[shape] = [ROWS]
             shapes.append(shape)
@@ -58,12 +71,29 @@ def compile_workload(
     plans, kept = _number(queries, [partials[shape] for shape in shapes])
     folds = []
     for position, of_fold in enumerate(kept):
-        first = next(plan.query for plan in plans if plan.fold == position)
-        folds.append(Fold(first.where, first.keys, of_fold))
+        users = [plan.query for plan in plans if plan.fold == position]
+        gaps = dict.fromkeys(window for query in users for window in query.windows if isinstance(window, Session))
+        folds.append(Fold(users[0].where, users[0].keys, of_fold, tuple(gaps), shapes[position][2]))
     windows = [window for query in workload.queries for window in query.windows]
-    edges, assemblies = slice_edges(windows), _assemblies(plans)
+    grids = [window for window in windows if isinstance(window, ContextFree)]
+    edges, assemblies = slice_edges(grids), _assemblies(plans)
     methods = tuple(_methods(folds, assemblies, edges, costs or constants(), algorithm))
-    return SharedPlan(workload.stream, edges, tuple(folds), assemblies, methods, plans)
+    return SharedPlan(workload.stream, edges, listed(grids), tuple(folds), assemblies, methods, plans)
+
+
+def _kept_columns(query: Query) -> tuple[Expression, ...] | None:
+    """What is kept of the rows of a query whose windows are aware of their context.
+
+    All that the query itself reads, in an order that does not depend on how it is written: rows of equal time are
+    ordered by it, so what other queries read must not matter.
+    """
+    if not any(isinstance(window, ContextAware) for window in query.windows):
+        return None
+    read = {
+        argument: None for call in _calls(query) for argument in call.arguments if not isinstance(argument, Literal)
+    }
+    read |= {window.condition: None for window in query.windows if isinstance(window, Punctuation)}
+    return tuple(sorted(read, key=str))
 
 
 def _number(
@@ -84,12 +114,8 @@ def _number(
 
 def _ingredients(query: Query, partials: list[Partial]) -> Needs:
     """The partials that each aggregate call of a query is made of; those not there yet are added."""
-    calls: dict[AggregateCall, None] = {}
-    expressions = [named.expression for named in query.values]
-    for expression in [*expressions, *([query.having] if query.having is not None else [])]:
-        calls |= dict.fromkeys(aggregate_calls(expression))
     found = []
-    for call in calls:
+    for call in _calls(query):
         needs = []
         for part in AGGREGATES[call.function].parts(call.operands):
             partial = rewrite(
@@ -100,6 +126,13 @@ def _ingredients(query: Query, partials: list[Partial]) -> Needs:
             needs.append(partial)
         found.append((call, tuple(needs)))
     return found
+
+
+def _calls(query: Query) -> list[AggregateCall]:
+    """The aggregate calls of a query, each once."""
+    expressions = [named.expression for named in query.values]
+    expressions += [query.having] if query.having is not None else []
+    return list(dict.fromkeys(call for expression in expressions for call in aggregate_calls(expression)))
 
 
 def _fed_with(part: Part, call: AggregateCall, stream: Stream) -> tuple[Expression, ...]:
@@ -123,8 +156,8 @@ def stream_time(stream: Stream) -> Column:
 
 
 def _assemblies(queries: tuple[QueryPlan, ...]) -> tuple[Assembly, ...]:
-    users: dict[tuple[int, Window], list[tuple[int, int]]] = {}
-    needed: dict[tuple[int, Window], set[int]] = {}
+    users: dict[tuple[int, AnyWindow], list[tuple[int, int]]] = {}
+    needed: dict[tuple[int, AnyWindow], set[int]] = {}
     for position, plan in enumerate(queries):
         for level, window in enumerate(plan.query.windows):
             users.setdefault((plan.fold, window), []).append((position, level))
@@ -147,8 +180,25 @@ def _methods(
     for number, fold in enumerate(folds):
         for index, partial in enumerate(fold.partials):
             windows = [entry.window for entry in assemblies if entry.fold == number and index in entry.partials]
-            if windows:
-                sizes = [window.size * density for window in windows]
+            sizes = [_slices_in(window, density) for window in windows if not isinstance(window, Session)]
+            if sizes:
                 considered = over_slices(partial.monoid, sizes, costs)
                 fit = [candidate for candidate in considered if candidate.algorithm is forced] or considered
                 yield Method(number, index, fit[0].algorithm, fit[0].chunk, considered)
+
+
+_DAYS = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
+
+
+def _slices_in(window: AnyWindow, density: float) -> float:
+    """How many slices a window is put together from, about; sessions are slices themselves."""
+    match window:
+        case Window() | Cumulating():
+            return max(1.0, window.size * density)
+        case Calendar():
+            return max(1.0, window.count * _DAYS[window.unit] * DAY * density)
+        case CountWindow():
+            return window.size / math.gcd(window.size, window.slide)
+        case LastRows():
+            return window.rows
+    return 1.0

@@ -2,7 +2,8 @@
 
 *General Stream Slicing* §5: a slice is the piece between two neighbouring window edges, so every window is a run
 of whole slices and a row is aggregated once, into its slice. Rows may come late, so ends are edges as well as
-starts. The edges of periodic windows are arithmetic progressions; one that another one covers is left out.
+starts. The edges of periodic windows are arithmetic progressions; one that another one covers is left out. Those of
+calendars and fixed bands are listed when a batch comes (:mod:`workbench.plan.grids`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from workbench.logical import Window
 from workbench.time import format_duration
 
 
@@ -30,20 +30,16 @@ class Edges:
         return text + (f" + {format_duration(self.phase)}" if self.phase else "")
 
 
-def slice_edges(windows: Iterable[Window]) -> tuple[Edges, ...]:
-    """The union of the starts and ends of all windows, as the fewest progressions, shortest period first.
+def union(progressions: Iterable[Edges]) -> tuple[Edges, ...]:
+    """All edges of some progressions as the fewest progressions, shortest period first.
 
     Example, one window of 10 with slide 4: starts at 0, 4, 8, ... and ends at 2, 6, 10, ...::
 
         0   2   4   6   8   10  12
         |---|---|---|---|---|---|     edges every 2: (4, 0) and (4, 2)
     """
-    found = set()
-    for window in windows:
-        found.add(Edges(window.slide, window.offset % window.slide))
-        found.add(Edges(window.slide, (window.offset + window.size) % window.slide))
     kept: list[Edges] = []
-    for edges in sorted(found):
+    for edges in sorted(set(progressions)):
         if not any(finer.covers(edges) for finer in kept):
             kept.append(edges)
     return tuple(kept)

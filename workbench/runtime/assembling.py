@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -11,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workbench.codegen import AssembleKernel, Scans
-from workbench.plan import Assembly, SharedPlan
+from workbench.logical import Window
+from workbench.plan import Assembly, Bounds, SharedPlan
 from workbench.results import ResultBatch
 from workbench.runtime.lowering import lower
 
@@ -59,15 +61,15 @@ class Assembler:
         for kernel in self._kernels:
             kernel.compile()
 
-    def assemble(self, fold: int, chosen: Sequence[tuple[Assembly, Array]], leaves: Leaves) -> Windows:
-        """Partials of the chosen windows over a fold, named by number; the next call writes over them."""
-        ranges = []
-        for assembly, numbers in chosen:
-            starts = assembly.window.offset + numbers * assembly.window.slide
-            ranges.append((leaves.rows(starts), leaves.rows(starts + assembly.window.size)))
+    def assemble(self, fold: int, chosen: Sequence[tuple[Assembly, Array, Array]], leaves: Leaves) -> Windows:
+        """Partials of windows over a fold, each kind with the rows ``[first, last)`` of the leaves of its windows.
+
+        Windows of a kind ascend. The next call writes over what this one returns.
+        """
+        ranges = [(first, last) for _, first, last in chosen]
         found: Windows = {}
         for method, kernel in zip(self.plan.methods, self._kernels, strict=True):
-            users = [place for place, (assembly, _) in enumerate(chosen) if method.partial in assembly.partials]
+            users = [place for place, (assembly, _, _) in enumerate(chosen) if method.partial in assembly.partials]
             if method.fold != fold or not users:
                 continue
             bounds = np.cumsum([0, *(len(ranges[place][0]) for place in users)])
@@ -82,23 +84,31 @@ class Assembler:
 def emit(
     plan: SharedPlan,
     assembly: Assembly,
-    numbers: Array,
+    bounds: Bounds,
     partials: dict[int, Fields],
     keys: Sequence[pa.Array],
     status: Array,
+    wanted: Array | None = None,
+    revisions: Array | None = None,
 ) -> Emitted:
     """The result rows of windows of one kind, for every query that uses them.
 
-    ``numbers`` and ``status`` (codes) are of each window, ``partials`` matrices ``[window, key]``, of which the first
-    counts rows: a window without any has no result. ``keys`` are the columns of the keys.
+    ``bounds`` and ``status`` (codes) are of each window, ``partials`` matrices ``[window, key]``, of which the first
+    counts rows: a window without any has no result. ``keys`` are the columns of the keys. ``wanted`` and
+    ``revisions`` are matrices too; None: all, and never revised.
     """
     counts = partials[0][0]
-    found = np.flatnonzero(counts != 0)  # three times as fast as of the integers
+    present = counts != 0  # three times as fast as of the integers
+    found = np.flatnonzero(present if wanted is None else present & wanted)
     rows, columns = np.divmod(found, counts.shape[1])
-    cells = {index: tuple(_taken(field, found) for field in fields) for index, fields in partials.items()}
-    return emit_cells(
-        plan, assembly, numbers[rows], cells, [key.take(pa.array(columns)) for key in keys], status[rows]
+    cells = Cells(
+        bounds[rows],
+        [key.take(pa.array(columns)) for key in keys],
+        {index: tuple(_taken(field, found) for field in fields) for index, fields in partials.items()},
+        status[rows],
+        None if revisions is None else revisions.reshape(-1)[found],
     )
+    return emit_cells(plan, assembly, cells)
 
 
 def _taken(field: Array, found: Array) -> Array:
@@ -106,15 +116,31 @@ def _taken(field: Array, found: Array) -> Array:
     return field.reshape(-1)[found] if len(found) < field.size else field.reshape(-1).copy()
 
 
-def emit_cells(
-    plan: SharedPlan,
-    assembly: Assembly,
-    numbers: Array,
-    cells: dict[int, Fields],
-    keys: list[pa.Array],
-    status: Array,
-) -> Emitted:
+@dataclass(frozen=True)
+class Cells:
+    """Results to be lowered, an entry each: bounds, key columns, partials by number, status codes, revisions.
+
+    ``numbers`` identify windows of irregular levels within their key; None: the end does.
+    """
+
+    bounds: Bounds
+    keys: list[pa.Array]
+    partials: dict[int, Fields]
+    status: Array
+    revisions: Array | None = None
+    numbers: Array | None = None
+
+
+def emit_cells(plan: SharedPlan, assembly: Assembly, cells: Cells) -> Emitted:
     """As :func:`emit`, with everything one entry a result."""
-    starts = assembly.window.offset + numbers * assembly.window.slide
-    entries = [(plan.queries[query], level) for query, level in assembly.users]
-    return [(entry.query.name, lower(entry, level, starts, keys, cells, status)) for entry, level in entries]
+    results: Emitted = []
+    for query, level in assembly.users:
+        entry = plan.queries[query]
+        values, status = lower(entry, cells.keys, cells.partials, cells.status)
+        revisions = np.zeros(len(status), np.int16) if cells.revisions is None else cells.revisions
+        batch = ResultBatch(level, cells.bounds.starts, tuple(cells.keys), values, status, revisions)
+        if not isinstance(assembly.window, Window):
+            numbers = cells.bounds.ends if cells.numbers is None else cells.numbers
+            batch = replace(batch, ends=cells.bounds.ends, numbers=numbers)
+        results.append((entry.query.name, batch))
+    return results

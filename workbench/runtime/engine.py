@@ -52,7 +52,12 @@ class Engine:
         return self.results
 
     def run_table(self, table: pa.Table, *, threads: int | None = None) -> dict[str, QueryResults]:
-        """The whole stream at once, as one micro-batch: what :meth:`run` gives, by way of :class:`TableRunner`."""
+        """The whole stream at once, as one micro-batch: what :meth:`run` gives.
+
+        By way of :class:`TableRunner` if all windows are context free.
+        """
+        if any(fold.gaps or fold.columns is not None for fold in self.plan.folds):
+            return self.run([table])
         for query, batch in TableRunner(self.plan, threads).run(table):
             self.results[query].apply([batch])
         return self.results

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,12 @@ from workbench.algebra.partials import OBJECT
 from workbench.codegen import BLOCK, FoldKernel, Runs
 from workbench.codegen.source import Feed
 from workbench.errors import DataError
-from workbench.kernels.slicing import Slices, cut, slices_of
-from workbench.logical import Column, Expression, walk
-from workbench.plan import Fold, Partial, SharedPlan
-from workbench.runtime.expressions import evaluate, evaluate_filter
+from workbench.kernels.slicing import NO_EDGES, Slices, cut, slices_of
+from workbench.logical import Column, Expression, Session, walk
+from workbench.plan import Fold, Partial, SharedPlan, grid_of
+from workbench.runtime.expressions import Columns, evaluate, evaluate_filter
 from workbench.runtime.keys import Codes, number_keys
-from workbench.time import LIMIT
+from workbench.time import LIMIT, parse_duration
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
@@ -28,13 +28,34 @@ _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 @dataclass(frozen=True)
+class Cut:
+    """The rows of a batch that have an event time, their slices, and the latest time (meaningless without rows)."""
+
+    batch: pa.RecordBatch
+    slices: Slices
+    latest: int
+    stamps: pa.Array
+
+    def times(self) -> Array:
+        """The event time of each row, microseconds."""
+        return _micros(self.stamps)
+
+
+@dataclass(frozen=True)
 class Rows:
-    """The rows of a batch that a fold takes: their slices, keys (None: one key) and inputs, as kernels want them."""
+    """The rows of a batch that a fold takes: their slices, keys (None: one key) and inputs, as kernels want them.
+
+    ``times`` are there where windows depend on them, with the ends ``[gap, row]`` of the sessions that a row would be
+    the last of, and the columns of rows that are kept.
+    """
 
     slices: Slices
     codes: Codes | None
     keys: list[pa.Array]
     inputs: list[tuple[Array, Array | None]]
+    times: Array | None = None
+    ends: Array | None = None
+    columns: list[pa.Array] | None = None
 
     def __len__(self) -> int:
         return len(self.slices)
@@ -64,17 +85,32 @@ class Folder:
         self._inputs.append((argument, dtype))
         return len(self._inputs) - 1
 
-    def read(self, batch: pa.RecordBatch, slices: Slices) -> Rows:
+    def read(self, cut: Cut) -> Rows:
         """What the fold takes of a batch; every row of the batch has an event time and a slice."""
-        if self.spec.where is not None:
-            mask = evaluate_filter(self.spec.where, batch)
-            batch = batch.filter(mask)
-            slices = slices.only(mask.to_numpy(zero_copy_only=False))
+        batch, slices, spec = cut.batch, cut.slices, self.spec
+        times = cut.times() if spec.gaps or spec.columns is not None else None
+        if spec.where is not None:
+            mask = evaluate_filter(spec.where, batch)
+            kept = mask.to_numpy(zero_copy_only=False)
+            batch, slices, times = batch.filter(mask), slices.only(kept), None if times is None else times[kept]
         codes: Codes | None = None
         keys: list[pa.Array] = []
-        if self.spec.keys and len(batch):
-            codes, keys = number_keys([evaluate(named.expression, batch) for named in self.spec.keys], len(batch))
-        return Rows(slices, codes, keys, [_column(*entry, batch) for entry in self._inputs])
+        if spec.keys and len(batch):
+            codes, keys = number_keys([evaluate(named.expression, batch) for named in spec.keys], len(batch))
+        if spec.columns is not None:
+            return Rows(slices, codes, keys, [], times, columns=[evaluate(each, batch) for each in spec.columns])
+        inputs = [_column(*entry, batch) for entry in self._inputs]
+        if times is None or not spec.gaps:
+            return Rows(slices, codes, keys, inputs)
+        ends = np.stack([session_ends(gap, times, batch) for gap in spec.gaps])
+        return Rows(slices, codes, keys, inputs, times, ends)
+
+    def lift(self, columns: Mapping[Expression, pa.Array], rows: int) -> list[Fields]:
+        """Each row as a partial of its own, from the columns of rows that were kept."""
+        cells = self.blank(rows)
+        if rows:
+            self.fold_cells(np.arange(rows), [_column(*entry, columns, rows) for entry in self._inputs], cells)
+        return cells
 
     def blank(self, cells: int) -> list[Fields]:
         """Cells without rows, all partials."""
@@ -109,8 +145,8 @@ def chosen(inputs: Sequence[tuple[Array, Array | None]], rows: slice | Array) ->
     ]
 
 
-def slices_of_batch(batch: pa.RecordBatch, plan: SharedPlan) -> tuple[pa.RecordBatch, Slices, int]:
-    """The rows that have an event time, their slices, and the latest time (meaningless without rows)."""
+def cut_batch(batch: pa.RecordBatch, plan: SharedPlan) -> Cut:
+    """Cut the rows of a batch into slices; rows without an event time are left out. Raises DataError."""
     name = plan.stream.time
     stamps = batch.column(name)
     if stamps.null_count:
@@ -118,18 +154,41 @@ def slices_of_batch(batch: pa.RecordBatch, plan: SharedPlan) -> tuple[pa.RecordB
         stamps = batch.column(name)
     edges = [(edge.period, edge.phase) for edge in plan.edges]
     if not len(stamps):
-        return batch, slices_of(np.zeros(0, np.int64), edges), -LIMIT
+        return Cut(batch, slices_of(np.zeros(0, np.int64), edges), -LIMIT, stamps)
     unit = _UNITS.get(stamps.type.unit)
     if unit is not None:
         times = stamps.view(pa.int64()).to_numpy()
-        ends = int(times[0]) * unit, int(times[-1]) * unit
-        if max(map(abs, ends)) <= LIMIT and (slices := cut(times, edges, unit)) is not None:
-            return batch, slices, ends[1]
-    times = stamps.cast(pa.timestamp("us", stamps.type.tz)).view(pa.int64()).to_numpy()
-    latest = int(times.max())
-    if latest > LIMIT or int(times.min()) < -LIMIT:
+        first, last = int(times[0]) * unit, int(times[-1]) * unit
+        if max(abs(first), abs(last)) <= LIMIT:
+            others = _other_edges(plan, min(first, last), max(first, last))
+            if (slices := cut(times, edges, others, unit)) is not None:
+                return Cut(batch, slices, last, stamps)
+    times = _micros(stamps)
+    first, last = int(times.min()), int(times.max())
+    if last > LIMIT or first < -LIMIT:
         raise DataError(f"a time in column `{name}` is further than 146,000 years from 1970")
-    return batch, slices_of(times, edges), latest
+    return Cut(batch, slices_of(times, edges, _other_edges(plan, first, last)), last, stamps)
+
+
+def _micros(stamps: pa.Array) -> Array:
+    return stamps.cast(pa.timestamp("us", stamps.type.tz)).view(pa.int64()).to_numpy()
+
+
+def _other_edges(plan: SharedPlan, first: int, last: int) -> Array:
+    """The edges that are no progressions, as far as rows from ``first`` to ``last`` meet them."""
+    if not plan.listed:
+        return NO_EDGES
+    return np.unique(np.concatenate([grid_of(window).edges(first, last) for window in plan.listed]))
+
+
+def session_ends(session: Session, times: Array, columns: Columns) -> Array:
+    """When the session that a row is the last of would end; rows without a gap end at their own time."""
+    if isinstance(session.gap, int):
+        return times + session.gap
+    gaps = evaluate(session.gap, columns, len(times)).dictionary_encode()
+    micros = [parse_duration(text) for text in gaps.dictionary.to_pylist()]
+    own = np.append(np.maximum(np.array(micros, np.int64), 0), 0)
+    return times + own[gaps.indices.fill_null(len(micros)).to_numpy(zero_copy_only=False)]
 
 
 def plan_columns(plan: SharedPlan) -> tuple[str, ...]:
@@ -139,14 +198,18 @@ def plan_columns(plan: SharedPlan) -> tuple[str, ...]:
         expressions = [named.expression for named in fold.keys]
         expressions += [argument for partial in fold.partials for argument in partial.arguments]
         expressions += [fold.where] if fold.where is not None else []
+        expressions += [gap.gap for gap in fold.gaps if not isinstance(gap.gap, int)]
+        expressions += fold.columns or ()
         for expression in expressions:
             found |= dict.fromkeys(node.name for node in walk(expression) if isinstance(node, Column))
     return tuple(found)
 
 
-def _column(expression: Expression, dtype: str | None, batch: pa.RecordBatch) -> tuple[Array, Array | None]:
+def _column(
+    expression: Expression, dtype: str | None, columns: Columns, rows: int | None = None
+) -> tuple[Array, Array | None]:
     """Values (anything where NULL) and validity of an input column, in the type its partials take."""
-    array = evaluate(expression, batch)
+    array = evaluate(expression, columns, rows)
     valid = array.is_valid().to_numpy(zero_copy_only=False) if array.null_count else None
     if dtype is None:
         return np.zeros(0, np.int64), valid

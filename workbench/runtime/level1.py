@@ -14,10 +14,11 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from workbench.kernels.slicing import Slices
+from workbench.kernels.gaps import fragments
+from workbench.kernels.slicing import ordered
 from workbench.plan import Fold, SharedPlan
 from workbench.runtime import wire
-from workbench.runtime.folding import Folder, Rows, plan_columns, slices_of_batch
+from workbench.runtime.folding import Cut, Folder, Rows, chosen, cut_batch, plan_columns
 
 Array = npt.NDArray[Any]
 
@@ -43,13 +44,12 @@ class Level1:
         Rows without an event time belong to no window: they are counted as rows and change nothing else.
         """
         self._rows += len(batch)
-        batch = batch.select(list(self.columns))
-        batch, slices, latest = slices_of_batch(batch, self.plan)
-        if not len(batch):
+        cut = cut_batch(batch.select(list(self.columns)), self.plan)
+        if not len(cut.batch):
             return
-        self._max_event = latest if self._max_event is None else max(self._max_event, latest)
+        self._max_event = cut.latest if self._max_event is None else max(self._max_event, cut.latest)
         for index, task in enumerate(self._tasks):
-            for bucket, tables in task.fold(batch, slices, self.buckets):
+            for bucket, tables in task.fold(cut, self.buckets):
                 self._parts[bucket].append(({"fold": index}, tables))
 
     def messages(self, *, finish: bool = False) -> list[bytes]:
@@ -72,21 +72,49 @@ class _Task:
     def __init__(self, fold: Fold) -> None:
         self._folder = Folder(fold)
         self._fields = [field for kind in self._folder.kinds for field in kind.fields]
-        self._names = [
-            f"p{number}_{index}"
-            for number, kind in enumerate(self._folder.kinds)
-            for index in range(len(kind.fields))
-        ]
 
-    def fold(self, batch: pa.RecordBatch, slices: Slices, buckets: int) -> list[tuple[int, list[pa.RecordBatch]]]:
-        """For each bucket with rows, a table of its keys and a table of its (slice, key) partials."""
-        rows = self._folder.read(batch, slices)
+    def fold(self, cut: Cut, buckets: int) -> list[tuple[int, list[pa.RecordBatch]]]:
+        """For each bucket with rows, a table of its keys and a table of its entries.
+
+        Entries are (slice, key) partials; with gaps the fragments of these, with first row and ends; or rows.
+        """
+        rows = self._folder.read(cut)
         if not len(rows):
             return []
         keys = rows.keys or [pa.array([0], pa.int8())]
-        found, fields = self._cells(rows, len(keys[0]))
-        place, code = np.divmod(found, len(keys[0]))
-        return self._split(slices.starts[place], code, keys, fields, buckets)
+        if rows.columns is not None and rows.times is not None:
+            code = np.zeros(len(rows), np.int64) if rows.codes is None else rows.codes.rows()
+            return _split(code, keys, rows.times, rows.columns, buckets)
+        if rows.ends is not None:
+            starts, code, bounds, fields = self._fragments(rows)
+        else:
+            found, fields = self._cells(rows, len(keys[0]))
+            place, code = np.divmod(found, len(keys[0]))
+            starts, bounds = rows.slices.starts[place], []
+        columns = [field.to_arrow(cells) for field, cells in zip(self._fields, fields, strict=True)]
+        return _split(code, keys, starts, [*map(pa.array, bounds), *columns], buckets)
+
+    def _fragments(self, rows: Rows) -> tuple[Array, Array, list[Array], list[Array]]:
+        """Slice and key of each fragment, its first row's time and its ends, and its partials."""
+        assert rows.times is not None
+        assert rows.ends is not None
+        times, ends, slices = rows.times, rows.ends, rows.slices.positions()
+        codes = np.zeros(len(rows), np.int64) if rows.codes is None else rows.codes.rows()
+        inputs = rows.inputs
+        if not ordered(times):
+            order = np.argsort(times, kind="stable")
+            times, ends, slices, codes, inputs = (
+                times[order],
+                ends[:, order],
+                slices[order],
+                codes[order],
+                chosen(inputs, order),
+            )
+        group, first, until = fragments(slices, codes, times, ends)
+        partials = self._folder.blank(len(first))
+        self._folder.fold_cells(group, inputs, partials)
+        bounds = [times[first], *until]
+        return rows.slices.starts[slices[first]], codes[first], bounds, [f for fields in partials for f in fields]
 
     def _cells(self, rows: Rows, width: int) -> tuple[Array, list[Array]]:
         """The cells ``slice * width + key`` that have rows, and their partials.
@@ -104,26 +132,29 @@ class _Task:
         present = np.flatnonzero(partials[0][0])
         return found[present], [field[present] for fields in partials for field in fields]
 
-    def _split(
-        self, starts: Array, code: Array, keys: list[pa.Array], fields: Sequence[Array], buckets: int
-    ) -> list[tuple[int, list[pa.RecordBatch]]]:
-        used = np.flatnonzero(np.bincount(code, minlength=len(keys[0])))
-        table = pa.record_batch([column.take(pa.array(used)) for column in keys], names=[*map(str, range(len(keys)))])
-        bucket_of = np.full(len(keys[0]), -1)
-        bucket_of[used] = key_buckets(table, buckets) if buckets > 1 else 0
-        out = []
-        for bucket in range(buckets):
-            mine = np.flatnonzero(bucket_of[used] == bucket)
-            if not len(mine):
-                continue
-            entry = np.flatnonzero(bucket_of[code] == bucket) if buckets > 1 else slice(None)
-            rank = np.zeros(len(bucket_of), np.int32)
-            rank[used[mine]] = np.arange(len(mine))
-            columns = [pa.array(starts[entry]), pa.array(rank[code[entry]])]
-            columns += [field.to_arrow(cells[entry]) for field, cells in zip(self._fields, fields, strict=True)]
-            entries = pa.record_batch(columns, names=["slice", "key", *self._names])
-            out.append((bucket, [table.take(pa.array(mine)), entries]))
-        return out
+
+def _split(
+    code: Array, keys: list[pa.Array], times: Array, columns: Sequence[pa.Array], buckets: int
+) -> list[tuple[int, list[pa.RecordBatch]]]:
+    """Entries by bucket: a table of the bucket's keys, and one of time, place among these, and further columns."""
+    used = np.flatnonzero(np.bincount(code, minlength=len(keys[0])))
+    table = pa.record_batch([column.take(pa.array(used)) for column in keys], names=[*map(str, range(len(keys)))])
+    bucket_of = np.full(len(keys[0]), -1)
+    bucket_of[used] = key_buckets(table, buckets) if buckets > 1 else 0
+    out = []
+    for bucket in range(buckets):
+        mine = np.flatnonzero(bucket_of[used] == bucket)
+        if not len(mine):
+            continue
+        rank = np.zeros(len(bucket_of), np.int32)
+        rank[used[mine]] = np.arange(len(mine))
+        own = [pa.array(times), pa.array(rank[code]), *columns]
+        if buckets > 1:
+            entry = pa.array(np.flatnonzero(bucket_of[code] == bucket))
+            own = [column.take(entry) for column in own]
+        entries = pa.record_batch(own, names=[*map(str, range(len(own)))])
+        out.append((bucket, [table.take(pa.array(mine)), entries]))
+    return out
 
 
 def key_buckets(keys: pa.RecordBatch, buckets: int) -> Array:

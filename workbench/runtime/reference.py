@@ -8,27 +8,24 @@ an aggregate is a few lines of the textbook.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from workbench.logical import AggregateCall, Expression, Literal, Query, Window, Workload, aggregate_calls
+from workbench.logical import AggregateCall, Expression, Literal, Query, Workload, aggregate_calls
 from workbench.runtime.expressions import evaluate, evaluate_filter
+from workbench.runtime.reference_windows import Arrival, Row, windows_of
 from workbench.runtime.textbook import recompute
 
-#: Event time in microseconds and the values of all aggregate arguments.
-Row = tuple[int, dict[Expression, Any]]
-#: Final values by (level, key, window start in microseconds).
-Answer = dict[tuple[int, tuple[Any, ...], int], tuple[Any, ...]]
+#: Final values by (level, key, window start, window end, which of the windows with these).
+Answer = dict[tuple[int, tuple[Any, ...], int, int, int], tuple[Any, ...]]
 
 
 def reference(workload: Workload, batches: Sequence[pa.Table]) -> tuple[dict[str, Answer], dict[str, int]]:
-    """Final results of every query after the end of the stream, and its late rows.
-
-    A row counts in a window unless the watermark that held before its micro-batch had passed the window's end.
-    """
+    """Final results of every query after the end of the stream, and its late rows."""
     answers, late = {}, {}
     for query in workload.queries:
         answers[query.name], late[query.name] = _query(query, batches)
@@ -36,35 +33,32 @@ def reference(workload: Workload, batches: Sequence[pa.Table]) -> tuple[dict[str
 
 
 def _query(query: Query, batches: Sequence[pa.Table]) -> tuple[Answer, int]:
-    members: dict[tuple[int, tuple[Any, ...], int], list[Row]] = defaultdict(list)
-    late, latest = 0, None
+    arrivals, missed = list(_arrivals(query, batches)), set()
+    answer: Answer = {}
+    seen: Counter[Any] = Counter()
+    for level, window in enumerate(query.windows):
+        windows, late = windows_of(window, arrivals, query.stream.lateness)
+        missed |= late
+        for key, start, end, rows in windows:
+            values = _values(query, key, rows)
+            if values is not None:
+                place = level, key, start, end
+                answer[*place, seen[place]] = values
+                seen[place] += 1
+    return answer, len(missed)
+
+
+def _arrivals(query: Query, batches: Sequence[pa.Table]) -> Iterable[Arrival]:
+    """The rows of each micro-batch that pass the filter, with the watermark that held before it."""
+    latest: int | None = None
+    number = 0
     for batch in batches:
         watermark = -math.inf if latest is None else latest - query.stream.delay
-        for time, key, row in _rows(query, batch):
-            missed = False
-            for level, window in enumerate(query.windows):
-                for start in starts_containing(window, time):
-                    if start + window.size <= watermark:
-                        missed = True
-                    else:
-                        members[level, key, start].append((time, row))
-            late += missed
+        rows = [replace(row, number=number + place) for place, row in enumerate(_rows(query, batch))]
+        number += len(rows)
+        yield Arrival(watermark, rows)
         times = [time for time in _times(query, batch) if time is not None]
         latest = max(times if latest is None else [*times, latest], default=latest)
-    answer = {}
-    for place, rows in members.items():
-        values = _values(query, place[1], rows)
-        if values is not None:
-            answer[place] = values
-    return answer, late
-
-
-def starts_containing(window: Window, time: int) -> Iterable[int]:
-    """Starts of the windows ``[start, start + size)`` that contain a time, latest first."""
-    start = (time - window.offset) // window.slide * window.slide + window.offset
-    while start + window.size > time:
-        yield start
-        start -= window.slide
 
 
 def _times(query: Query, batch: pa.Table) -> list[int | None]:
@@ -72,18 +66,21 @@ def _times(query: Query, batch: pa.Table) -> list[int | None]:
     return list(column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64()).to_pylist())
 
 
-def _rows(query: Query, batch: pa.Table) -> Iterable[tuple[int, tuple[Any, ...], dict[Expression, Any]]]:
-    """Time, key and the values of all aggregate arguments of every row that passes the filter."""
-    arguments = {argument for call in _calls(query) for argument in call.arguments}
+def _rows(query: Query, batch: pa.Table) -> Iterable[Row]:
+    """Every row that passes the filter, with all that the query reads of it."""
+    read = {argument for call in _calls(query) for argument in call.arguments}
+    for window in query.windows:
+        read |= {part for part in vars(window).values() if isinstance(part, Expression)}
     for part in batch.combine_chunks().to_batches():
         kept = [True] * len(part)
         if query.where is not None:
             kept = evaluate_filter(query.where, part).to_pylist()
         keys = [evaluate(named.expression, part).to_pylist() for named in query.keys]
-        columns = {argument: _values_of(argument, part) for argument in arguments}
+        columns = {argument: _values_of(argument, part) for argument in read}
         for index, time in enumerate(_times(query, pa.table(part))):
             if kept[index] and time is not None:
-                yield time, tuple(key[index] for key in keys), {a: column[index] for a, column in columns.items()}
+                values = {argument: column[index] for argument, column in columns.items()}
+                yield Row(time, tuple(key[index] for key in keys), values)
 
 
 def _values_of(argument: Expression, part: pa.RecordBatch) -> list[Any]:
@@ -115,5 +112,5 @@ def _scalar(expression: Expression, computed: dict[Expression, Any]) -> Any:
 
 
 def _aggregate(call: AggregateCall, rows: list[Row]) -> Any:
-    values = [(time, tuple(row[argument] for argument in call.arguments)) for time, row in rows]
+    values = [(row.time, tuple(row.values[argument] for argument in call.arguments)) for row in rows]
     return recompute(call.function, call.operands, values)

@@ -30,12 +30,12 @@ import pyarrow as pa
 
 from workbench.codegen import Scans
 from workbench.kernels.partition import partition
-from workbench.plan import Assembly, SharedPlan
+from workbench.logical import ContextFree, Window
+from workbench.plan import Assembly, Bounds, SharedPlan, grid_of
 from workbench.results import Status
-from workbench.runtime.assembling import Assembler, Emitted, Windows, emit, emit_cells
-from workbench.runtime.folding import Folder, Rows, chosen, plan_columns, slices_of_batch
+from workbench.runtime.assembling import Assembler, Cells, Emitted, Windows, emit, emit_cells
+from workbench.runtime.folding import Folder, Rows, chosen, cut_batch, plan_columns
 from workbench.runtime.keys import unite_keys
-from workbench.runtime.windows import last_closed, touched
 from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
@@ -89,7 +89,7 @@ class _Worker:
         self._scans = [[Scans() for _ in fold.partials] for fold in plan.folds]
         self._cells: dict[Folder, list[Fields]] = {}
 
-    def assemble(self, fold: int, windows: Sequence[tuple[Assembly, Array]], matrices: _Matrices) -> Windows:
+    def assemble(self, fold: int, windows: Sequence[tuple[Assembly, Array, Array]], matrices: _Matrices) -> Windows:
         """Windows from the matrices of a fold; the next call writes over them."""
         for scans in self._scans[fold]:
             # Scans of other slices are overwritten, which is cheaper than fresh memory.
@@ -126,7 +126,7 @@ class _Task:
     starts: Array
     places: list[Array]
     keys: list[pa.Array]
-    windows: list[tuple[Assembly, Array]]
+    windows: list[tuple[Assembly, Bounds]]
 
     @property
     def width(self) -> int:
@@ -171,8 +171,8 @@ class TableRunner:
         return results
 
     def _read(self, batch: pa.RecordBatch) -> list[Rows]:
-        batch, slices, _ = slices_of_batch(batch, self.plan)
-        return [folder.read(batch, slices) for folder in self._folders]
+        cut = cut_batch(batch, self.plan)
+        return [folder.read(cut) for folder in self._folders]
 
     def _fold(self, pool: ThreadPoolExecutor, number: int, parts: list[Rows]) -> Emitted:
         starts = np.unique(np.concatenate([rows.slices.starts for rows in parts]))
@@ -216,14 +216,14 @@ class TableRunner:
 
     def _windows(self, pool: ThreadPoolExecutor, task: _Task, matrices: _Matrices) -> Emitted:
         """Parts of the windows in parallel, large against the slices that two of them share."""
-        span = max(assembly.window.size for assembly, _ in task.windows)
+        span = max(int((bounds.ends - bounds.starts).max()) for _, bounds in task.windows)
         whole = max(span, int(task.starts[-1]) - int(task.starts[0]))
         parts = min(task.cells // (4 * self.limits.block), whole // (2 * span))
         parts = max(parts, self.threads if task.cells > self.limits.block else 1)
         calls = []
-        shares = [np.array_split(numbers, parts) for _, numbers in task.windows]
-        for numbers in zip(*shares, strict=True):
-            piece = [(assembly, own) for (assembly, _), own in zip(task.windows, numbers, strict=True) if len(own)]
+        shares = [np.array_split(np.arange(len(bounds)), parts) for _, bounds in task.windows]
+        for share in zip(*shares, strict=True):
+            piece = [(each, bounds[own]) for (each, bounds), own in zip(task.windows, share, strict=True) if len(own)]
             if piece:
                 calls.append(partial(self._emit, task, piece, matrices, task.keys))
         return self._joined(pool, calls)
@@ -231,27 +231,25 @@ class TableRunner:
     def _emit(
         self,
         task: _Task,
-        windows: list[tuple[Assembly, Array]],
+        windows: list[tuple[Assembly, Bounds]],
         matrices: _Matrices,
         keys: list[pa.Array],
         worker: _Worker,
     ) -> Emitted:
         """The results of some windows over the slices that they need."""
-        low = min(assembly.window.offset + int(numbers[0]) * assembly.window.slide for assembly, numbers in windows)
-        high = max(
-            assembly.window.offset + int(numbers[-1]) * assembly.window.slide + assembly.window.size
-            for assembly, numbers in windows
-        )
+        low = min(int(bounds.starts[0]) for _, bounds in windows)
+        high = max(int(bounds.ends[-1]) for _, bounds in windows)
+        cells = matrices.between(low, high)
         if _are_slices(self.plan, task.windows):
-            ((assembly, numbers),) = windows
-            cells = matrices.between(low, high)
+            ((assembly, _),) = windows
             found = {(0, index): cells.partials(index) for index in assembly.partials}
         else:
-            found = worker.assemble(task.number, windows, matrices.between(low, high))
+            ranges = [(assembly, cells.rows(bounds.starts), cells.rows(bounds.ends)) for assembly, bounds in windows]
+            found = worker.assemble(task.number, ranges, cells)
         results: Emitted = []
-        for place, (assembly, numbers) in enumerate(windows):
+        for place, (assembly, bounds) in enumerate(windows):
             own = {index: found[place, index] for index in assembly.partials}
-            results += emit(self.plan, assembly, numbers, own, keys, _final(len(numbers)))
+            results += emit(self.plan, assembly, bounds, own, keys, _final(len(bounds)))
         return results
 
     def _in_blocks(self, pool: ThreadPoolExecutor, task: _Task) -> Emitted:
@@ -309,10 +307,9 @@ class TableRunner:
             done += len(rows)
         place, code = np.divmod(found, 1 << shift)
         keys = [column.take(pa.array(code + (block << shift))) for column in task.keys]
-        ((assembly, _),) = task.windows
-        numbers = (task.starts[place] - assembly.window.offset) // assembly.window.slide
+        ((assembly, bounds),) = task.windows
         own = {index: tuple(array.copy() for array in cells[index]) for index in assembly.partials}
-        return emit_cells(self.plan, assembly, numbers, own, keys, _final(len(found)))
+        return emit_cells(self.plan, assembly, Cells(bounds[place], keys, own, _final(len(found))))
 
     def _joined(self, pool: ThreadPoolExecutor, works: Sequence[Callable[[_Worker], Emitted]]) -> Emitted:
         """The results of all works, in order, each with a worker of its own while it runs."""
@@ -327,10 +324,10 @@ class TableRunner:
         return [result for results in pool.map(run, works) for result in results]
 
 
-def _all_windows(assembly: Assembly, starts: Array) -> Array:
-    """The numbers of the windows that contain any of the slices."""
-    first, last = (last_closed(assembly.window, end) for end in (-LIMIT, LIMIT))
-    return touched(assembly.window, starts, first + 1, last)
+def _all_windows(assembly: Assembly, starts: Array) -> Bounds:
+    """The windows that contain any of the slices."""
+    assert isinstance(assembly.window, ContextFree)
+    return grid_of(assembly.window).select(starts, -LIMIT, LIMIT)
 
 
 def _own_rows(task: _Task) -> tuple[list[Array], list[tuple[Array, Array]]]:
@@ -350,9 +347,12 @@ def _own_rows(task: _Task) -> tuple[list[Array], list[tuple[Array, Array]]]:
     return numbers, doubled
 
 
-def _are_slices(plan: SharedPlan, windows: Sequence[tuple[Assembly, Array]]) -> bool:
+def _are_slices(plan: SharedPlan, windows: Sequence[tuple[Assembly, Bounds]]) -> bool:
     """Whether the windows of a fold are the slices, so that there is nothing to put together."""
-    return len(plan.edges) == 1 == len(windows) and plan.edges[0].period == windows[0][0].window.size
+    if len(windows) != 1 or len(plan.edges) + len(plan.listed) != 1:
+        return False
+    window = windows[0][0].window
+    return isinstance(window, Window) and plan.edges[0].period == window.size
 
 
 def _final(windows: int) -> Array:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from workbench.errors import EngineError
 from workbench.results import ResultBatch
 
-VERSION = 1
+VERSION = 2
 _HEAD = struct.Struct("<2sBBI")
 
 
@@ -97,22 +97,28 @@ def encode_report(report: Report) -> bytes:
         "slices": report.slices,
         "state_bytes": report.state_bytes,
         "finished": report.finished,
-        "results": [[query, batch.level, len(batch.keys)] for query, batch in report.results],
+        "results": [[query, batch.level, len(batch.keys), _grid(batch)] for query, batch in report.results],
     }
     tables = []
     for _, batch in report.results:
-        grid = [pa.array(batch.starts), pa.array(batch.status), pa.array(batch.revisions)]
-        columns = [*grid, *batch.keys, *batch.values]
+        bounds = [batch.starts, batch.status, batch.revisions, *([] if _grid(batch) else [batch.ends, batch.numbers])]
+        columns = [*map(pa.array, bounds), *batch.keys, *batch.values]
         tables.append(pa.record_batch(columns, names=[str(index) for index in range(len(columns))]))
     return pack(Kind.REPORT, header, tables)
+
+
+def _grid(batch: ResultBatch) -> bool:
+    """Whether the windows of a batch are known by their starts alone."""
+    return batch.numbers is None
 
 
 def decode_report(payload: bytes) -> Report:
     """The report in a block of bytes."""
     header, tables = unpack(Kind.REPORT, payload)
     results = []
-    for (query, level, keys), table in zip(header.pop("results"), tables, strict=True):
+    for (query, level, keys, grid), table in zip(header.pop("results"), tables, strict=True):
         starts, status, revisions, *rest = table.columns
+        ends, numbers = (None, None) if grid else (rest.pop(0).to_numpy(), rest.pop(0).to_numpy())
         batch = ResultBatch(
             level,
             starts.to_numpy(),
@@ -120,6 +126,8 @@ def decode_report(payload: bytes) -> Report:
             tuple(rest[keys:]),
             status.to_numpy().astype(np.int8),
             revisions.to_numpy().astype(np.int16),
+            ends,
+            numbers,
         )
         results.append((query, batch))
     return Report(**header, results=results)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from workbench.algebra import PartialKind
 from workbench.codegen import Scans
-from workbench.results import key_values
+from workbench.runtime.branches.keytable import KeyTable
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
@@ -27,9 +27,7 @@ class SliceStore:
 
     def __init__(self, kinds: Sequence[PartialKind], key_types: Sequence[pa.DataType]) -> None:
         self._kinds = tuple(kinds)
-        self._key_types = tuple(key_types)
-        self._keys: list[tuple[Any, ...]] = []
-        self._index: dict[tuple[Any, ...], int] = {}
+        self.table = KeyTable(key_types)
         self._starts = np.zeros(0, np.int64)
         self._head = 0  # slices before it are evicted, their room not yet given back
         self._size = 0
@@ -44,14 +42,14 @@ class SliceStore:
     @property
     def keys(self) -> int:
         """How many keys there are."""
-        return len(self._keys)
+        return len(self.table)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the partials kept (spare room left out); about, where they are objects."""
         kept = len(self.starts) * 8
         for position, kind in enumerate(self._kinds):
-            cells = (matrix[:, : len(self._keys)] for matrix in self.partials(position))
+            cells = (matrix[:, : self.keys] for matrix in self.partials(position))
             kept += sum(field.nbytes(matrix) for field, matrix in zip(kind.fields, cells, strict=True))
         return kept
 
@@ -78,38 +76,34 @@ class SliceStore:
         """The matrix row after the newest slice."""
         return self._size
 
-    def key_arrays(self, first: int = 0) -> list[pa.Array]:
-        """The key columns, in order of the keys' numbers, from number ``first`` on."""
-        columns = zip(*self._keys[first:], strict=True) if len(self._keys) > first else [[] for _ in self._key_types]
-        return [pa.array(list(column), kind) for column, kind in zip(columns, self._key_types, strict=False)]
-
     def number_keys(self, keys: pa.RecordBatch) -> Array:
-        """The numbers of keys; unknown ones get the next. A fold without keys has the one key ``()``."""
-        if not self._key_types:
-            distinct: Sequence[tuple[Any, ...]] = [()] * len(keys)
-        else:
-            distinct = list(zip(*(key_values(column) for column in keys.columns), strict=True))
-        numbers = np.empty(len(distinct), np.int64)
-        for position, key in enumerate(distinct):
-            number = self._index.get(key)
-            if number is None:
-                number = self._index[key] = len(self._keys)
-                self._keys.append(key)
-            numbers[position] = number
-        columns = self._matrices[0][0].shape[1]
-        if len(self._keys) > columns:
-            self._rebuild(self.starts, np.arange(len(self.starts)), 1 << (len(self._keys) - 1).bit_length())
+        """The numbers of keys, each of which has a column; unknown ones get the next."""
+        numbers = self.table.number(keys)
+        self.widen()
         return numbers
+
+    def widen(self) -> None:
+        """Make a column for every key of the table."""
+        if self.keys > self._matrices[0][0].shape[1]:
+            self._rebuild(self.starts, np.arange(len(self.starts)), 1 << (self.keys - 1).bit_length())
 
     def merge(self, starts: Array, keys: Array, fields: Sequence[Array]) -> None:
         """Combine entries into the store: slice start, key number and the fields of all partials, each a column.
 
-        Each (slice, key) stands at most once among the entries. Cost: proportional to the entries, and to the
-        whole store when a slice comes that is older than the newest one.
+        A (slice, key) that stands there several times is combined in the order of its entries. Cost: proportional to
+        the entries, and to the whole store when a slice comes that is older than the newest one.
         """
         rows = self._rows(starts)
-        for scans in self.scans if len(rows) else []:
+        if not len(rows):
+            return
+        for scans in self.scans:
             scans.touch(int(rows.min()))
+        turn = _turns(rows * self.keys + keys)
+        for number in range(int(turn.max()) + 1):
+            mine = np.flatnonzero(turn == number) if turn.max() else slice(None)
+            self._combine(rows[mine], keys[mine], [column[mine] for column in fields])
+
+    def _combine(self, rows: Array, keys: Array, fields: Sequence[Array]) -> None:
         position = 0
         with np.errstate(all="ignore"):
             for kind, matrices in zip(self._kinds, self._matrices, strict=True):
@@ -164,3 +158,13 @@ class SliceStore:
             scans.reset()
         self._head, self._size = 0, len(starts)
         self._starts = np.concatenate([starts, np.zeros(room - len(starts), np.int64)])
+
+
+def _turns(cells: Array) -> Array:
+    """For each entry, how many earlier ones are of the same cell."""
+    order = np.argsort(cells, kind="stable")
+    place = np.arange(len(cells))
+    first = np.maximum.accumulate(np.where(np.append(True, np.diff(cells[order]) != 0), place, 0))
+    turns = np.empty(len(cells), np.int64)
+    turns[order] = place - first
+    return turns

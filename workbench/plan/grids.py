@@ -1,0 +1,271 @@
+"""Context-free windows as arithmetic on arrays: edges, and which windows contain which slices.
+
+The two methods of the paper's interface for them (*General Stream Slicing* §5.4.2) are here in the form that a whole
+batch needs: :meth:`Grid.edges` and ``progressions`` give the edges in a range of time (``getNextEdge``),
+:meth:`Grid.select` the windows that ended between two watermarks (``triggerWin``). Times in int64 microseconds.
+
+Ends of the windows of a grid ascend with their starts, so neighbouring slices share most of their windows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.logical import Band, Calendar, ContextFree, Cumulating, Window
+from workbench.plan.slicing import Edges, union
+from workbench.time import DAY, LIMIT
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Windows ``[starts[i], ends[i])``, by end ascending."""
+
+    starts: Array
+    ends: Array
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, which: slice | Array) -> Bounds:
+        return Bounds(self.starts[which], self.ends[which])
+
+
+class Grid(ABC):
+    """The windows of one context-free type, numbered so that starts and ends ascend with the number."""
+
+    #: Edges that are arithmetic progressions.
+    progressions: tuple[Edges, ...] = ()
+
+    def edges(self, low: int, high: int) -> Array:
+        """The edges that are not in ``progressions``: the latest at or before ``low`` and all in ``(low, high]``."""
+        return np.zeros(0, np.int64)
+
+    @abstractmethod
+    def containing(self, times: Array) -> tuple[Array, Array]:
+        """The first and the last number (inclusive) of the windows that contain each time; last < first: none."""
+
+    @abstractmethod
+    def bounds(self, numbers: Array) -> Bounds:
+        """Windows by number."""
+
+    @abstractmethod
+    def closed(self, time: int) -> int:
+        """The largest number of a window that ends at or before a time."""
+
+    def select(self, starts: Array, after: int, until: int) -> Bounds:
+        """The windows that end in ``(after, until]`` and contain at least one of the slices, which ascend.
+
+        Cost: proportional to the slices and the answer, however far apart they lie.
+        """
+        return self.bounds(self._touched(starts, self.closed(after) + 1, self.closed(until)))
+
+    def _touched(self, starts: Array, low: int, high: int) -> Array:
+        if not len(starts) or high < low:
+            return np.zeros(0, np.int64)
+        first, last = self.containing(starts)
+        first, last = np.maximum(first, low), np.minimum(last, high)
+        # Both ascend, so what earlier slices have named ends at the largest last so far.
+        named = np.maximum.accumulate(np.concatenate(([low - 1], last[:-1])))
+        begin = np.maximum(first, named + 1)
+        count = np.maximum(last - begin + 1, 0)
+        begin, count = begin[count > 0], count[count > 0]
+        before = np.cumsum(count) - count
+        return np.repeat(begin - before, count) + np.arange(int(count.sum()))
+
+    def first_end(self, starts: Array) -> Array:
+        """When the first window that contains each slice ends; ``LIMIT`` where there is none."""
+        first, last = self.containing(starts)
+        return np.where(first <= last, self.bounds(first).ends, LIMIT)
+
+    def next_end(self, time: int) -> int:
+        """The end of the first window to end after a time, ``LIMIT`` if there is none."""
+        return int(self.bounds(np.array([self.closed(time) + 1])).ends[0])
+
+    def open_from(self, watermark: int) -> int:
+        """The start of the earliest window that ends after a watermark: slices before it are of no more use."""
+        return int(self.bounds(np.array([self.closed(watermark) + 1])).starts[0])
+
+
+class Periodic(Grid):
+    """Window k is ``[offset + k * slide, offset + k * slide + size)``.
+
+    ::
+
+        slices   |--|--|--|--|--|--|
+        k        [--------)                start <= s
+        k + 1       [--------)             and s < start + size
+    """
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        ends = Edges(window.slide, (window.offset + window.size) % window.slide)
+        self.progressions = tuple(dict.fromkeys([Edges(window.slide, window.offset % window.slide), ends]))
+
+    def containing(self, times: Array) -> tuple[Array, Array]:
+        size, slide, offset = self._window.size, self._window.slide, self._window.offset
+        return (times - offset - size) // slide + 1, (times - offset) // slide
+
+    def bounds(self, numbers: Array) -> Bounds:
+        starts = self._window.offset + numbers * self._window.slide
+        return Bounds(starts, starts + self._window.size)
+
+    def closed(self, time: int) -> int:
+        return (time - self._window.size - self._window.offset) // self._window.slide
+
+
+class Growing(Grid):
+    """Cumulating windows: number ``base * steps + i`` is ``[base * size, base * size + (i + 1) * step)``."""
+
+    def __init__(self, window: Cumulating) -> None:
+        self._window = window
+        self._steps = window.size // window.step
+        self.progressions = (Edges(window.step, window.offset % window.step),)
+
+    def containing(self, times: Array) -> tuple[Array, Array]:
+        base, rest = np.divmod(times - self._window.offset, self._window.size)
+        first = base * self._steps
+        return first + rest // self._window.step, first + self._steps - 1
+
+    def bounds(self, numbers: Array) -> Bounds:
+        starts = self._window.offset + numbers // self._steps * self._window.size
+        return Bounds(starts, self._window.offset + (numbers + 1) * self._window.step)
+
+    def closed(self, time: int) -> int:
+        return (time - self._window.offset) // self._window.step - 1
+
+
+class Single(Grid):
+    """The one window of a band, number 0."""
+
+    def __init__(self, window: Band) -> None:
+        self._window = window
+
+    def edges(self, low: int, high: int) -> Array:
+        edges = np.array([-LIMIT, self._window.start, self._window.end])
+        return edges[
+            max(0, int(np.searchsorted(edges, low, "right")) - 1) : int(np.searchsorted(edges, high, "right"))
+        ]
+
+    def containing(self, times: Array) -> tuple[Array, Array]:
+        ended, begun = times >= self._window.end, times >= self._window.start
+        return ended.astype(np.int64), begun.astype(np.int64) - 1
+
+    def bounds(self, numbers: Array) -> Bounds:
+        far = np.where(numbers < 0, -LIMIT, LIMIT)
+        return Bounds(np.where(numbers == 0, self._window.start, far), np.where(numbers == 0, self._window.end, far))
+
+    def closed(self, time: int) -> int:
+        return 0 if time >= self._window.end else -1
+
+
+#: The first and the last time for which calendars are asked: :class:`datetime.datetime` less a year at each end.
+_CALENDAR = (-62_104_060_800_000_000, 253_370_764_800_000_000)
+#: The years in which the clock's changes count.
+_YEARS = range(2, 9999)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Local(Grid):
+    """Calendar windows: number k is the k-th unit after the one that has 1970-01-01 in it."""
+
+    def __init__(self, window: Calendar) -> None:
+        self._window = window
+        self._start = _starts(window)
+
+    def edges(self, low: int, high: int) -> Array:
+        numbers = range(self._number(low), self._number(high) + 1)
+        return np.array([self._start(number) for number in numbers], np.int64)
+
+    def containing(self, times: Array) -> tuple[Array, Array]:
+        distinct, place = np.unique(times, return_inverse=True)
+        numbers = np.array([self._number(int(time)) for time in distinct], np.int64)[place]
+        return numbers, numbers
+
+    def bounds(self, numbers: Array) -> Bounds:
+        distinct, place = np.unique(numbers, return_inverse=True)
+        edges = np.array([(self._start(int(k)), self._start(int(k) + 1)) for k in distinct], np.int64).reshape(-1, 2)
+        return Bounds(edges[place, 0], edges[place, 1])
+
+    def closed(self, time: int) -> int:
+        return self._number(time) - 1
+
+    def _number(self, time: int) -> int:
+        """The window of a time: guessed from the date in UTC, which is a day off at most."""
+        time = min(max(time, _CALENDAR[0]), _CALENDAR[1])
+        number = _unit_of((_EPOCH + timedelta(microseconds=time)).date(), self._window.unit) // self._window.count
+        while self._start(number) > time:
+            number -= 1
+        while self._start(number + 1) <= time:
+            number += 1
+        return number
+
+
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
+def _unit_of(day: date, unit: str) -> int:
+    """Which unit after the one with 1970-01-01 a date is in; weeks begin on Mondays."""
+    if unit in _MONTHS:
+        return ((day.year - 1970) * 12 + day.month - 1) // _MONTHS[unit]
+    days = (day - date(1970, 1, 1)).days
+    return (days + 3) // 7 if unit == "week" else days
+
+
+def _starts(window: Calendar) -> Callable[[int], int]:
+    """The start of a window by number, kept once computed."""
+    zone = ZoneInfo(window.zone)
+
+    @lru_cache(maxsize=1 << 16)
+    def start(number: int) -> int:
+        unit = number * window.count
+        if window.unit in _MONTHS:
+            year, month = divmod(unit * _MONTHS[window.unit], 12)
+            year, day = year + 1970, 1
+        else:
+            days = unit * 7 - 3 if window.unit == "week" else unit
+            if not -719_162 <= days <= 2_932_896:
+                return days * DAY
+            first = date(1970, 1, 1) + timedelta(days=days)
+            year, month, day = first.year, first.month - 1, first.day
+        if year not in _YEARS:
+            return (year - 1970) * 366 * DAY + month * 31 * DAY
+        # fold=0 takes the first of two midnights, and where there is none the moment when the clock changes.
+        local = datetime(year, month + 1, day, tzinfo=zone)
+        return (local.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)
+
+    return start
+
+
+@lru_cache(maxsize=1 << 10)
+def grid_of(window: ContextFree) -> Grid:
+    """The grid of a context-free window."""
+    match window:
+        case Window():
+            return Periodic(window)
+        case Cumulating():
+            return Growing(window)
+        case Band():
+            return Single(window)
+        case Calendar():
+            return Local(window)
+
+
+def slice_edges(windows: Iterable[ContextFree]) -> tuple[Edges, ...]:
+    """The union of the starts and ends of all windows, as far as they are progressions."""
+    return union(edges for window in windows for edges in grid_of(window).progressions)
+
+
+def listed(windows: Iterable[ContextFree]) -> tuple[ContextFree, ...]:
+    """The windows whose edges are no progressions, each once."""
+    return tuple(dict.fromkeys(window for window in windows if not grid_of(window).progressions))

@@ -1,0 +1,91 @@
+"""What all branches of the operator have in common.
+
+A branch looks after one kind of windows over one fold: it takes the entries that tasks send, and when all entries of
+a micro-batch are in, it moves with the watermark and says what comes out.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+import pyarrow as pa
+
+from workbench.runtime.assembling import Emitted
+from workbench.runtime.branches.keytable import KeyTable
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Time in one micro-batch: the watermark ``before`` and ``after`` it, and the latest event time.
+
+    A window is final once its end is at or before the watermark, and settled, which is to say that nothing changes it
+    any more, once its end is ``lateness`` behind that. ``finish``: no row will ever follow.
+    """
+
+    before: int
+    after: int
+    newest: int
+    lateness: int
+    finish: bool
+
+    @property
+    def settled_before(self) -> int:
+        """Rows that windows which ended by then would need are late."""
+        return self.before - self.lateness
+
+    @property
+    def settled_after(self) -> int:
+        """What windows that ended by then needed may be forgotten."""
+        return self.after - self.lateness
+
+
+class Branch(ABC):
+    """One kind of windows over one fold. ``take`` is called for every table of a micro-batch, then ``advance`` once.
+
+    ``table`` holds the keys that it has seen; it is written and read back beside the branch's own blocks.
+    """
+
+    table: KeyTable
+
+    @abstractmethod
+    def take(self, keys: pa.RecordBatch, entries: pa.RecordBatch, clock: Clock, late: dict[int, int]) -> None:
+        """Entries of one task. ``late`` counts rows by position of the query."""
+
+    @abstractmethod
+    def advance(self, clock: Clock, late: dict[int, int]) -> Emitted:
+        """Everything is in: the results of this micro-batch."""
+
+    @abstractmethod
+    def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
+        """Blocks to write since the last call, by number, and the numbers of those that are gone."""
+
+    @abstractmethod
+    def restore(self, blocks: Mapping[int, pa.RecordBatch]) -> None:
+        """Bring a fresh branch to what was written."""
+
+    @property
+    @abstractmethod
+    def slices(self) -> int:
+        """How many slices are kept."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of what is kept, about."""
+
+    @property
+    def tuples(self) -> int:
+        """How many rows are kept."""
+        return 0
+
+
+def table_of(columns: list[Any]) -> pa.RecordBatch:
+    """Columns by position."""
+    arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns]
+    return pa.record_batch(arrays, names=[str(number) for number in range(len(arrays))])

@@ -1,0 +1,254 @@
+"""Windows that are aware of their context, over one fold: rows are kept until no earlier one can come.
+
+*General Stream Slicing* §5.1: a row that comes late may split a slice of such windows, or shift all rows behind it by
+one, so slices are made of rows only where that can happen no more. The rows from there on, in order of time, are what
+the windows are found in::
+
+    slices of settled rows          kept rows                      watermark - lateness = horizon
+    |------|--|------|--|           .  . .  ..   .   .   .  .
+                             horizon ^            ^ watermark
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.logical import ContextAware, Punctuation
+from workbench.plan import Assembly, Bounds, SharedPlan, stream_time
+from workbench.results import Status
+from workbench.runtime.assembling import Assembler, Cells, Emitted, emit_cells
+from workbench.runtime.branches.base import Branch, Clock, table_of
+from workbench.runtime.branches.edges import Edges, Found, edges_of
+from workbench.runtime.branches.keytable import KeyTable
+from workbench.runtime.branches.leaves import LeafMatrices, Leaves
+from workbench.runtime.folding import Folder
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Windows whose results are out and may still change, an entry each."""
+
+    keys: Array
+    numbers: Array
+    starts: Array
+    ends: Array
+    closes: Array
+    status: Array
+    revisions: Array
+
+    def __getitem__(self, which: Array) -> _Shown:
+        columns = (self.keys, self.numbers, self.starts, self.ends, self.closes, self.status, self.revisions)
+        return _Shown(*(column[which] for column in columns))
+
+    @staticmethod
+    def empty() -> _Shown:
+        none = np.zeros(0, np.int64)
+        return _Shown(none, none, none, none, none, np.zeros(0, np.int8), np.zeros(0, np.int16))
+
+
+@dataclass
+class _Kind:
+    """One kind of windows over the fold, with what it has made of settled rows."""
+
+    assembly: Assembly
+    edges: Edges
+    slices: Leaves
+    shown: _Shown = field(default_factory=_Shown.empty)
+
+
+class ContextWindows(Branch):
+    """All windows over one fold that are aware of their context."""
+
+    def __init__(self, plan: SharedPlan, fold: int, assembler: Assembler) -> None:
+        self._plan = plan
+        self._fold = fold
+        self._assembler = assembler
+        self._spec = plan.folds[fold]
+        self._folder = Folder(self._spec)
+        self._columns = self._spec.columns or ()
+        self.table = KeyTable([named.expression.type for named in self._spec.keys])
+        self._kinds = [
+            _Kind(assembly, edges_of(assembly.window), Leaves.empty(self._folder.kinds))
+            for assembly in plan.of_fold(fold)
+            if isinstance(assembly.window, ContextAware)
+        ]
+        self._rows = table_of([*[np.zeros(0, np.int64)] * 2, *(pa.array([], each.type) for each in self._columns)])
+        self._lifted = [np.zeros(0, kind) for partial in self._folder.kinds for kind in partial.dtypes]
+        self._entries: list[pa.RecordBatch] = []
+        self._changed = False
+
+    @property
+    def slices(self) -> int:
+        return sum(len(kind.slices) for kind in self._kinds)
+
+    @property
+    def tuples(self) -> int:
+        return len(self._rows)
+
+    @property
+    def nbytes(self) -> int:
+        cells = sum(kind.slices.fields[0].nbytes * (len(kind.slices.fields) + 4) for kind in self._kinds)
+        return int(self._rows.nbytes + sum(column.nbytes for column in self._lifted) + cells)
+
+    def take(self, keys: pa.RecordBatch, entries: pa.RecordBatch, clock: Clock, late: dict[int, int]) -> None:
+        times, codes, *columns = entries.columns
+        missed = times.to_numpy() < clock.settled_before
+        if missed.any():
+            for query in {query for kind in self._kinds for query, _ in kind.assembly.users}:
+                late[query] += int(missed.sum())
+        rows = table_of([self.table.number(keys)[codes.to_numpy()], times, *columns])
+        self._entries.append(rows.filter(pa.array(~missed)) if missed.any() else rows)
+
+    def advance(self, clock: Clock, late: dict[int, int]) -> Emitted:
+        rows = self._sorted()
+        results: Emitted = []
+        for kind in self._kinds:
+            kind.edges.widen(len(self.table))
+            leaves = kind.slices.followed_by(self._marked(rows, kind.assembly))
+            results += self._tell(kind, kind.edges.windows(leaves, clock.settled_before, clock.finish), leaves, clock)
+            part = kind.edges.settle(leaves, clock.settled_after)
+            settled = leaves[part >= 0]
+            none = np.zeros(len(settled), np.bool_)
+            settled = replace(settled, fresh=none, marks=none)
+            kind.slices = settled.merged(part[part >= 0], self._folder.kinds)
+            kind.shown = kind.shown[kind.shown.closes > clock.settled_after]
+        kept = rows.firsts >= clock.settled_after
+        self._changed |= bool(rows.fresh.any()) or bool(results) or not kept.all()
+        self._rows = self._rows.filter(pa.array(kept))
+        self._lifted = [column[kept] for column in self._lifted]
+        return results
+
+    def _sorted(self) -> Leaves:
+        """Put new rows among the kept ones, by key, time and what is read of them; all as leaves."""
+        kept = len(self._rows)
+        if any(map(len, self._entries)):
+            every = pa.Table.from_batches([self._rows, *self._entries]).combine_chunks()
+            order = pc.sort_indices(every, [(name, "ascending") for name in every.column_names])
+            lifted = self._lift(every.slice(kept).combine_chunks().to_batches()[0])
+            places = order.to_numpy()
+            columns = zip(self._lifted, lifted, strict=True)
+            self._lifted = [np.concatenate(pair)[places] for pair in columns]
+            self._rows = every.take(order).combine_chunks().to_batches()[0]
+            fresh = places >= kept
+        else:
+            fresh = np.zeros(kept, np.bool_)
+        self._entries.clear()
+        keys, times = (column.to_numpy() for column in self._rows.columns[:2])
+        return Leaves(
+            keys, times, times, np.ones(len(keys), np.int64), fresh, np.zeros(len(keys), bool), self._lifted
+        )
+
+    def _lift(self, rows: pa.RecordBatch) -> list[Array]:
+        columns = dict(zip(self._columns, rows.columns[2:], strict=True))
+        time = stream_time(self._plan.stream)
+        columns[time] = rows.column(1).cast(pa.timestamp("us", "UTC")).cast(time.type)
+        return [column for fields in self._folder.lift(columns, len(rows)) for column in fields]
+
+    def _marked(self, rows: Leaves, assembly: Assembly) -> Leaves:
+        """The rows with the marks of a window type that has some."""
+        if not isinstance(assembly.window, Punctuation):
+            return rows
+        column = self._rows.column(2 + self._columns.index(assembly.window.condition))
+        return replace(rows, marks=column.fill_null(False).to_numpy(zero_copy_only=False))
+
+    def _tell(self, kind: _Kind, found: Found, leaves: Leaves, clock: Clock) -> Emitted:
+        """The results of windows that have become final, or have changed and are not settled; the rest is known."""
+        place, gone = _matched(kind.shown, found)
+        known, had = place >= 0, kind.shown[np.maximum(place, 0)] if len(kind.shown.keys) else None
+        out = np.zeros(len(found), np.bool_)
+        changed, revisions = found.fresh.copy(), np.zeros(len(found), np.int16)
+        if had is not None:
+            out = known & np.isin(had.status, (Status.FINAL, Status.REVISED))
+            changed |= known & (had.ends != found.ends)
+            revisions[known] = had.revisions[known]
+        closed = found.closes <= clock.after
+        revisions[changed & (out | (found.closes <= clock.before))] += 1
+        told = changed | (closed & ~out)
+        status = np.where(closed, np.where(revisions > 0, Status.REVISED, Status.FINAL), Status.PROVISIONAL)
+        if had is not None:
+            status = np.where(told | ~known, status, had.status)
+        status = status.astype(np.int8)
+        results = self._emit(kind.assembly, found[told], status[told], revisions[told], leaves)
+        results += self._withdraw(kind.assembly, kind.shown[gone])
+        seen = told | known
+        kind.shown = _Shown(found.keys, found.numbers, found.starts, found.ends, found.closes, status, revisions)[
+            seen
+        ]
+        return results
+
+    def _emit(self, assembly: Assembly, told: Found, status: Array, revisions: Array, leaves: Leaves) -> Emitted:
+        if not len(told):
+            return []
+        matrices = LeafMatrices(leaves, self._folder.kinds)
+        found = self._assembler.assemble(self._fold, [(assembly, told.first, told.last)], matrices)
+        partials = {index: tuple(column[:, 0].copy() for column in found[0, index]) for index in assembly.partials}
+        keys = [column.take(pa.array(told.keys)) for column in self.table.arrays()]
+        bounds = Bounds(told.starts, told.ends)
+        return emit_cells(self._plan, assembly, Cells(bounds, keys, partials, status, revisions, told.numbers))
+
+    def _withdraw(self, assembly: Assembly, gone: _Shown) -> Emitted:
+        """Take back the results of windows that there are no more."""
+        if not len(gone.keys):
+            return []
+        partials = {index: self._folder.kinds[index].blank(len(gone.keys)) for index in assembly.partials}
+        keys = [column.take(pa.array(gone.keys)) for column in self.table.arrays()]
+        status = np.zeros(len(gone.keys), np.int8)
+        bounds = Bounds(gone.starts, gone.ends)
+        return emit_cells(self._plan, assembly, Cells(bounds, keys, partials, status, gone.revisions, gone.numbers))
+
+    def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
+        """Block 0 holds the rows; each kind has three: its slices, where they begin, and what is out."""
+        if not self._changed:
+            return {}, set()
+        self._changed = False
+        put = {0: self._rows}
+        for place, kind in enumerate(self._kinds):
+            leaves = kind.slices
+            bounds = [leaves.keys, leaves.firsts, leaves.lasts, leaves.counts]
+            put[3 * place + 1] = table_of([*bounds, *self._to_arrow(leaves.fields)])
+            put[3 * place + 2] = table_of([kind.edges.base])
+            put[3 * place + 3] = table_of(list(vars(kind.shown).values()))
+        return put, set()
+
+    def restore(self, blocks: Mapping[int, pa.RecordBatch]) -> None:
+        if not blocks:
+            return
+        self._rows = blocks[0]
+        self._lifted = self._lift(self._rows)
+        for place, kind in enumerate(self._kinds):
+            columns = blocks[3 * place + 1].columns
+            keys, firsts, lasts, counts = (column.to_numpy() for column in columns[:4])
+            flags = np.zeros(len(keys), np.bool_)
+            kind.slices = Leaves(keys, firsts, lasts, counts, flags, flags, self._from_arrow(columns[4:]))
+            kind.edges.base = blocks[3 * place + 2].column(0).to_numpy().copy()
+            kind.shown = _Shown(*(column.to_numpy() for column in blocks[3 * place + 3].columns))
+
+    def _to_arrow(self, fields: list[Array]) -> list[pa.Array]:
+        kinds = [field for kind in self._folder.kinds for field in kind.fields]
+        return [field.to_arrow(cells) for field, cells in zip(kinds, fields, strict=True)]
+
+    def _from_arrow(self, columns: list[pa.Array]) -> list[Array]:
+        kinds = [field for kind in self._folder.kinds for field in kind.fields]
+        return [field.from_arrow(column) for field, column in zip(kinds, columns, strict=True)]
+
+
+def _matched(shown: _Shown, found: Found) -> tuple[Array, Array]:
+    """Where each found window stands among the shown ones, else -1; and which shown ones are not found."""
+    keys, numbers = (np.concatenate([getattr(side, name) for side in (shown, found)]) for name in ("keys", "numbers"))
+    order = np.lexsort((numbers, keys))  # stable: of two that are the same the shown one comes first
+    again = (np.diff(keys[order]) == 0) & (np.diff(numbers[order]) == 0)
+    pair = np.flatnonzero(again)
+    place = np.full(len(found), -1)
+    place[order[pair + 1] - len(shown.keys)] = order[pair]
+    gone = np.ones(len(shown.keys), np.bool_)
+    gone[order[pair]] = False
+    return place, gone

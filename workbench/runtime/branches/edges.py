@@ -1,0 +1,202 @@
+"""The windows that are aware of their context, over the leaves of all keys at once.
+
+The paper's interface for them (*General Stream Slicing* §5.4.2) is one call for a row, which may add and remove
+edges. Here one call takes all rows: :meth:`Edges.windows` finds the windows by the leaves as they are now, and
+:meth:`Edges.settle` which leaves may become one slice, because no row can come between them any more, and which are
+of no more use. Nothing is remembered between two calls but where the leaves begin.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.kernels.slicing import slice_starts
+from workbench.logical import ContextAware, CountWindow, LastRows, Punctuation
+from workbench.runtime.branches.leaves import Leaves
+from workbench.time import LIMIT
+
+Array = npt.NDArray[Any]
+
+#: When a window closes that no watermark closes.
+NEVER = 2 * LIMIT - 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """Windows, by key and in order of time: the leaves ``[first, last)`` of each, its bounds and its number.
+
+    A window is final once the watermark is at or behind ``closes``. ``fresh``: rows of this micro-batch have changed
+    it.
+    """
+
+    keys: Array
+    numbers: Array
+    starts: Array
+    ends: Array
+    first: Array
+    last: Array
+    closes: Array
+    fresh: Array
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, which: Array) -> Found:
+        return Found(*(column[which] for column in vars(self).values()))
+
+
+class Edges(ABC):
+    """The edges of one window type; ``base`` is how many rows of each key have been there before its first leaf."""
+
+    def __init__(self) -> None:
+        self.base = np.zeros(0, np.int64)
+
+    def widen(self, keys: int) -> None:
+        """Make room for keys."""
+        self.base = np.concatenate([self.base, np.zeros(max(0, keys - len(self.base)), np.int64)])
+
+    @abstractmethod
+    def windows(self, leaves: Leaves, settled: int, finish: bool) -> Found:
+        """The windows that are not settled, of those still to be filled only the next.
+
+        ``settled`` is the horizon that the leaves were settled with, ``finish`` tells that no row will follow.
+        """
+
+    @abstractmethod
+    def settle(self, leaves: Leaves, horizon: int) -> Array:
+        """For each leaf with rows before the horizon only, the slice that it is now a part of, ascending; -1: none.
+
+        No row before the horizon can come any more. Leaves with later rows are left alone.
+        """
+
+
+class CountEdges(Edges):
+    """Every ``slide`` rows a window of ``size`` rows.
+
+    ::
+
+        rank      0   1   2   3   4   5   6   7   8
+        rows      a   a   a   a   a   a   a   a   a
+        windows   [--------------)                          size 4, slide 3: number 0
+                              [--------------)              number 1
+        slices    [----------)[--)[------)[--)              cut at every start and end
+    """
+
+    def __init__(self, window: CountWindow) -> None:
+        super().__init__()
+        self._window = window
+
+    def windows(self, leaves: Leaves, settled: int, finish: bool) -> Found:
+        size, slide = self._window.size, self._window.slide
+        run, place = np.unique(leaves.keys, return_index=True)
+        base = self.base[run]
+        # Rows of all keys one after the other: the rank of a row of a key is a shift away from its place there.
+        before = np.cumsum(leaves.counts) - leaves.counts
+        rows = int(leaves.counts.sum())
+        total = base + np.diff(np.append(before[place], rows))
+        first = -(-base // slide)
+        full = (total - size) // slide
+        # Of the windows that are not full, the one that will be first.
+        top = np.maximum(full, first - 1) + 1
+        top -= top * slide >= total
+        count = np.maximum(top - first + 1, 0)
+        key = np.repeat(np.arange(len(run)), count)
+        number = np.arange(len(key)) - np.repeat(np.cumsum(count) - count, count) + first[key]
+        begin, end = number * slide, np.minimum(number * slide + size, total[key])
+        shift = before[place][key] - base[key]
+        low, high = (np.searchsorted(before, shift + rank) for rank in (begin, end))
+        ends = leaves.lasts[high - 1] + 1
+        closes = np.where(begin + size <= total[key], ends, NEVER)
+        fresh = np.append(0, np.cumsum(leaves.fresh))
+        changed = fresh[high] > fresh[place[key]]  # a row moves all behind it
+        return Found(run[key], number, leaves.firsts[low], ends, low, high, closes, changed)
+
+    def settle(self, leaves: Leaves, horizon: int) -> Array:
+        size, slide = self._window.size, self._window.slide
+        first, _ = leaves.runs()
+        before = np.cumsum(leaves.counts) - leaves.counts
+        rank = self.base[leaves.keys] + before - before[first]
+        settled = leaves.lasts < horizon
+        known = self.base.copy()
+        np.add.at(known, leaves.keys[settled], leaves.counts[settled])
+        still = np.maximum((known - size) // slide + 1, 0) * slide  # the start of the first window that may change
+        self.base = np.maximum(self.base, np.minimum(still, known))
+        part = slice_starts(rank, [(slide, 0), (slide, size % slide)])
+        useful = settled & (rank >= still[leaves.keys])
+        new = np.append(True, (np.diff(leaves.keys) != 0) | (np.diff(part) != 0))[: len(leaves)]
+        return np.where(useful, np.cumsum(new), -1)
+
+
+class LastEdges(Edges):
+    """Every ``every``, the last ``rows`` rows before: a slice for each row, as a window may begin at any."""
+
+    def __init__(self, window: LastRows) -> None:
+        super().__init__()
+        self._window = window
+
+    def windows(self, leaves: Leaves, settled: int, finish: bool) -> Found:
+        every, offset = self._window.every, self._window.offset
+        edge = (leaves.lasts - offset) // every * every + every + offset
+        final = np.append((np.diff(leaves.keys) != 0) | (np.diff(edge) != 0), True)[: len(leaves)]
+        last = np.flatnonzero(final & (edge > settled)) + 1
+        first = np.maximum(leaves.runs()[0][last - 1], last - self._window.rows)
+        edge = edge[last - 1]
+        fresh = np.append(0, np.cumsum(leaves.fresh))
+        changed = fresh[last] > fresh[first]
+        return Found(leaves.keys[last - 1], edge, leaves.firsts[first], edge, first, last, edge, changed)
+
+    def settle(self, leaves: Leaves, horizon: int) -> Array:
+        settled = leaves.lasts < horizon
+        known = np.append(0, np.cumsum(settled))
+        _, end = leaves.runs()
+        behind = known[end] - known[np.arange(len(leaves)) + 1]  # settled rows of the key that are later
+        return np.where(settled & (behind < self._window.rows), np.arange(len(leaves)), -1)
+
+
+class MarkEdges(Edges):
+    """From each mark to the next. All rows with the time of a mark are behind it."""
+
+    def __init__(self, window: Punctuation) -> None:
+        super().__init__()
+
+    def windows(self, leaves: Leaves, settled: int, finish: bool) -> Found:
+        first = np.flatnonzero(self._begins(leaves))
+        last = np.append(first[1:], len(leaves))[: len(first)]
+        same = np.append(leaves.keys[first[1:]] == leaves.keys[first[:-1]], False)[: len(first)]
+        ends = np.where(same, leaves.firsts[np.minimum(last, len(leaves) - 1)], leaves.lasts[last - 1] + 1)
+        closes = np.where(same, ends, LIMIT if finish else NEVER)
+        fresh = np.append(0, np.cumsum(leaves.fresh))
+        starts = leaves.firsts[first]
+        return Found(leaves.keys[first], starts, starts, ends, first, last, closes, fresh[last] > fresh[first])
+
+    @staticmethod
+    def _begins(leaves: Leaves) -> Array:
+        """The leaves that begin a window: the first one of a key, and of the rows with the time of a mark."""
+        key = np.append(True, np.diff(leaves.keys) != 0)[: len(leaves)]
+        time = key | np.append(True, np.diff(leaves.firsts) != 0)[: len(leaves)]
+        moments = np.flatnonzero(time)
+        marked = np.zeros(len(leaves), np.bool_)
+        if len(moments):
+            marked[moments] = np.logical_or.reduceat(leaves.marks, moments)
+        return key | marked
+
+    def settle(self, leaves: Leaves, horizon: int) -> Array:
+        window = np.cumsum(self._begins(leaves))
+        found = self.windows(leaves, horizon, finish=False)
+        return np.where((leaves.lasts < horizon) & (found.closes[window - 1] > horizon), window, -1)
+
+
+def edges_of(window: ContextAware) -> Edges:
+    """The edges of a window type."""
+    match window:
+        case CountWindow():
+            return CountEdges(window)
+        case LastRows():
+            return LastEdges(window)
+        case Punctuation():
+            return MarkEdges(window)

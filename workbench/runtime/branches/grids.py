@@ -1,0 +1,163 @@
+"""Context-free windows over the slices of one fold: edges are known, so slices never split and rows are not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from workbench.logical import ContextFree
+from workbench.plan import Bounds, SharedPlan, grid_of
+from workbench.results import Status
+from workbench.runtime.assembling import Assembler, Emitted, emit
+from workbench.runtime.branches.base import Branch, Clock, table_of
+from workbench.runtime.branches.revisions import Revisions
+from workbench.runtime.branches.store import SliceStore
+from workbench.time import DAY
+
+Array = npt.NDArray[Any]
+
+#: The block of the revisions; those of slices are numbered by time.
+_REVISIONS = -(1 << 40)
+#: Shortest slices to a block: small enough that a change writes little, large enough that blocks are few.
+BLOCK = 64
+
+
+def _touched(bounds: Bounds, starts: Array, keys: Array, width: int) -> Array:
+    """Which keys of each window have got entries: ``[window, key]``."""
+    found = np.zeros((len(bounds), width), np.bool_)
+    order = np.argsort(starts, kind="stable")
+    starts, keys = starts[order], keys[order]
+    lows, highs = np.searchsorted(starts, bounds.starts), np.searchsorted(starts, bounds.ends)
+    for row, (low, high) in enumerate(zip(lows, highs, strict=True)):
+        found[row, keys[low:high]] = True
+    return found
+
+
+class SliceWindows(Branch):
+    """All context-free windows over one fold."""
+
+    def __init__(self, plan: SharedPlan, fold: int, assembler: Assembler) -> None:
+        self._plan = plan
+        self._fold = fold
+        self._assembler = assembler
+        self._assemblies = [each for each in plan.of_fold(fold) if isinstance(each.window, ContextFree)]
+        self._grids = [grid_of(each.window) for each in self._assemblies if isinstance(each.window, ContextFree)]
+        spec = plan.folds[fold]
+        self.store = SliceStore(
+            [partial.monoid for partial in spec.partials], [named.expression.type for named in spec.keys]
+        )
+        self.table = self.store.table
+        self._span = BLOCK * min((edges.period for edges in plan.edges), default=DAY)
+        self._extra = 1 + len(spec.gaps) if spec.gaps else 0
+        self._entries: list[tuple[Array, Array]] = []
+        self._revisions = Revisions()
+        self._dirty: set[int] = set()
+        self._blocks: set[int] = set()
+
+    @property
+    def slices(self) -> int:
+        return len(self.store.starts)
+
+    @property
+    def nbytes(self) -> int:
+        return self.store.nbytes
+
+    def take(self, keys: pa.RecordBatch, entries: pa.RecordBatch, clock: Clock, late: dict[int, int]) -> None:
+        starts, codes = (column.to_numpy() for column in entries.columns[:2])
+        fields = self.store.from_arrow(entries.columns[2 + self._extra :])
+        self._count_late(starts, fields[0], clock, late)
+        numbers = self.store.number_keys(keys)[codes]
+        useful = starts >= self._open_from(clock.settled_before)
+        if not useful.all():
+            starts, numbers = starts[useful], numbers[useful]
+            fields = [column[useful] for column in fields]
+        self.store.merge(starts, numbers, fields)
+        self._dirty |= set(np.unique(starts // self._span).tolist())
+        self._entries.append((starts, numbers))
+
+    def advance(self, clock: Clock, late: dict[int, int]) -> Emitted:
+        starts = np.concatenate([np.zeros(0, np.int64), *(starts for starts, _ in self._entries)])
+        numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for _, numbers in self._entries)])
+        self._entries.clear()
+        changed = np.unique(starts)
+        chosen: list[tuple[int, Bounds]] = []
+        for place, grid in enumerate(self._grids):
+            parts = [
+                grid.select(changed, clock.settled_before, clock.before),
+                grid.select(self.store.starts, clock.before, clock.after),
+                # Of the windows still open in event time only the next to end: it is the moving end of a plot.
+                grid.select(changed, clock.after, grid.next_end(clock.newest)),
+            ]
+            bounds = Bounds(*(np.concatenate([getattr(part, side) for part in parts]) for side in ("starts", "ends")))
+            if len(bounds):
+                chosen.append((place, bounds))
+        results = self._emit(chosen, starts, numbers, clock)
+        self.store.evict(self._open_from(clock.settled_after))
+        self._revisions.forget(clock.settled_after)
+        return results
+
+    def _emit(self, chosen: list[tuple[int, Bounds]], starts: Array, keys: Array, clock: Clock) -> Emitted:
+        if not chosen:
+            return []
+        ranges = [
+            (self._assemblies[place], self.store.rows(bounds.starts), self.store.rows(bounds.ends))
+            for place, bounds in chosen
+        ]
+        found = self._assembler.assemble(self._fold, ranges, self.store)
+        columns = self.table.arrays()
+        results: Emitted = []
+        for number, (place, bounds) in enumerate(chosen):
+            assembly = self._assemblies[place]
+            own = {index: found[number, index] for index in assembly.partials}
+            status = np.where(bounds.ends <= clock.after, Status.FINAL, Status.PROVISIONAL).astype(np.int8)
+            revised = bounds.ends <= clock.before
+            status[revised] = Status.REVISED
+            wanted = revisions = None
+            if revised.any():
+                wanted = np.ones((len(bounds), self.store.keys), np.bool_)
+                wanted[revised] = _touched(bounds[revised], starts, keys, self.store.keys)
+                revisions = np.zeros(wanted.shape, np.int16)
+                revisions[revised] = self._revisions.next(place, bounds[revised].ends, wanted[revised])
+            results += emit(self._plan, assembly, bounds, own, columns, status, wanted, revisions)
+        return results
+
+    def _open_from(self, watermark: int) -> int:
+        """The start of the earliest window that is still open: slices before it are of no more use."""
+        return min(grid.open_from(watermark) for grid in self._grids)
+
+    def _count_late(self, starts: Array, rows: Array, clock: Clock, late: dict[int, int]) -> None:
+        missed: dict[int, Array] = {}
+        for assembly, grid in zip(self._assemblies, self._grids, strict=True):
+            closed = grid.first_end(starts) <= clock.settled_before
+            for query, _ in assembly.users:
+                missed[query] = missed.get(query, False) | closed
+        for query, mask in missed.items():
+            late[query] += int(rows[mask].sum())
+
+    def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
+        put: dict[int, pa.RecordBatch] = {}
+        for number in self._dirty:
+            columns = list(self.store.entries(number * self._span, (number + 1) * self._span))
+            if len(columns[0]):
+                put[number] = table_of([*columns[:2], *self.store.to_arrow(columns[2:])])
+        self._dirty.clear()
+        kept = self.store.starts
+        first = int(kept[0]) if len(kept) else None
+        gone = {block for block in self._blocks - put.keys() if first is None or (block + 1) * self._span <= first}
+        self._blocks = (self._blocks | put.keys()) - gone
+        revisions = self._revisions.changes()
+        return put | ({} if revisions is None else {_REVISIONS: revisions}), gone
+
+    def restore(self, blocks: Mapping[int, pa.RecordBatch]) -> None:
+        self.store.widen()
+        for number, table in blocks.items():
+            if number == _REVISIONS:
+                self._revisions.restore(table)
+                continue
+            starts, keys, *fields = table.columns
+            self.store.merge(starts.to_numpy(), keys.to_numpy(), self.store.from_arrow(fields))
+            self._blocks.add(number)

@@ -1,0 +1,103 @@
+"""What windows that are aware of their context are put together from: slices and kept rows of all keys, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.algebra import PartialKind
+from workbench.codegen import Scans
+from workbench.kernels.segments import fold_segments
+
+Array = npt.NDArray[Any]
+Fields = tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """Slices and rows, an entry each, by key, then in order of time.
+
+    ``firsts`` and ``lasts`` are the times of the first and the last of the ``counts`` rows of each; ``fresh`` tells
+    the rows that came in this micro-batch, ``marks`` those that begin a window (all False where no row can).
+    ``fields`` are the fields of all partials of the fold.
+    """
+
+    keys: Array
+    firsts: Array
+    lasts: Array
+    counts: Array
+    fresh: Array
+    marks: Array
+    fields: list[Array]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, which: Array) -> Leaves:
+        return self._mapped(lambda column: column[which])
+
+    def _mapped(self, change: Callable[[Array], Array]) -> Leaves:
+        columns = (self.keys, self.firsts, self.lasts, self.counts, self.fresh, self.marks)
+        keys, firsts, lasts, counts, fresh, marks = map(change, columns)
+        return Leaves(keys, firsts, lasts, counts, fresh, marks, [change(field) for field in self.fields])
+
+    @staticmethod
+    def empty(kinds: Sequence[PartialKind]) -> Leaves:
+        """Nothing."""
+        times, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        return Leaves(times, times, times, times, flags, flags, [np.zeros(0, t) for k in kinds for t in k.dtypes])
+
+    def followed_by(self, rows: Leaves) -> Leaves:
+        """These slices, and within each key behind them the rows."""
+        order = np.argsort(np.concatenate([self.keys, rows.keys]), kind="stable")
+        other = iter((rows.keys, rows.firsts, rows.lasts, rows.counts, rows.fresh, rows.marks, *rows.fields))
+        return self._mapped(lambda column: np.concatenate([column, next(other)])[order])
+
+    def runs(self) -> tuple[Array, Array]:
+        """The first leaf of the key of each leaf, and the one after its last."""
+        new = np.append(True, np.diff(self.keys) != 0)[: len(self)]
+        first = np.flatnonzero(new)
+        run = np.cumsum(new) - 1
+        return first[run], np.append(first[1:], len(self))[run]
+
+    def merged(self, group: Array, kinds: Sequence[PartialKind]) -> Leaves:
+        """The leaves of each group, which are neighbours, as one slice."""
+        first = np.flatnonzero(np.append(True, np.diff(group) != 0)[: len(group)])
+        if len(first) == len(group):
+            return self
+        fields: list[Array] = []
+        position = 0
+        with np.errstate(all="ignore"):
+            for kind in kinds:
+                own = tuple(self.fields[position : position + len(kind.fields)])
+                fields += fold_segments(group, own, kind.combine)[1]
+                position += len(kind.fields)
+        last = np.append(first[1:], len(group)) - 1
+        marks = np.logical_or.reduceat(self.marks, first)
+        counts = np.add.reduceat(self.counts, first)
+        return Leaves(
+            self.keys[first], self.firsts[first], self.lasts[last], counts, self.fresh[first], marks, fields
+        )
+
+
+class LeafMatrices:
+    """Leaves as matrices with one column, for :class:`~workbench.runtime.assembling.Assembler`."""
+
+    keys = 1
+
+    def __init__(self, leaves: Leaves, kinds: Sequence[PartialKind]) -> None:
+        self.end = len(leaves)
+        self.scans = [Scans() for _ in kinds]
+        bounds = np.cumsum([0, *(len(kind.fields) for kind in kinds)])
+        columns = [field.reshape(-1, 1) for field in leaves.fields]
+        self._partials = [tuple(columns[bounds[place] : bounds[place + 1]]) for place in range(len(kinds))]
+
+    def rows(self, times: Array) -> Array:
+        raise TypeError("leaves are not by time alone")
+
+    def partials(self, position: int) -> Fields:
+        return self._partials[position]

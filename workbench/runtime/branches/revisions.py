@@ -1,0 +1,61 @@
+"""How often the final results of windows have been revised by late rows, until they are settled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from workbench.runtime.branches.base import table_of
+
+Array = npt.NDArray[Any]
+
+
+class Revisions:
+    """Revision numbers by kind of window (a place), window end and key number; 0 where nothing was revised."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[int, int], Array] = {}
+        self._written = True
+
+    def next(self, place: int, ends: Array, changed: Array) -> Array:
+        """Count one more revision of the ``[window, key]`` that have changed; returns all their numbers, int16."""
+        out = np.zeros(changed.shape, np.int16)
+        for row, end in enumerate(ends.tolist()):
+            counts = self._counts.get((place, end), out[row, :0])
+            out[row, : len(counts)] = counts
+            out[row] += changed[row]
+            self._counts[place, end] = out[row].copy()
+        self._written &= not len(ends)
+        return out
+
+    def forget(self, settled: int) -> None:
+        """Windows that ended by then are not revised any more."""
+        gone = [name for name in self._counts if name[1] <= settled]
+        for name in gone:
+            del self._counts[name]
+        self._written &= not gone
+
+    def changes(self) -> pa.RecordBatch | None:
+        """What to write, if something has changed since the last call."""
+        if self._written:
+            return None
+        self._written = True
+        rows = [
+            (place, end, key, counts[key])
+            for (place, end), counts in self._counts.items()
+            for key in np.flatnonzero(counts)
+        ]
+        return table_of(
+            [np.array(column, np.int64) for column in zip(*rows, strict=True)] or [np.zeros(0, np.int64)] * 4
+        )
+
+    def restore(self, table: pa.RecordBatch) -> None:
+        """Inverse of :meth:`changes`, for fresh revisions."""
+        for place, end, key, count in zip(*(column.to_pylist() for column in table.columns), strict=True):
+            counts = self._counts.get((place, end), np.zeros(0, np.int16))
+            counts = np.concatenate([counts, np.zeros(max(0, key + 1 - len(counts)), np.int16)])
+            counts[key] = count
+            self._counts[place, end] = counts

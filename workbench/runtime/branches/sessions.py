@@ -1,0 +1,168 @@
+"""Sessions over one fold: fragments of rows that merge where a gap closes (*General Stream Slicing* §5.2, §5.3).
+
+Sessions are aware of their context, but a row never splits one, so rows need not be kept. A task has united rows of
+one slice and key that follow each other soon enough; here fragments are merged into sessions, which are slices
+themselves::
+
+    fragments   |--gap)   |-----gap)        |--gap)
+    new row            |--gap)
+    sessions    |------------------gap)     |--gap)      two have become one: results of both are withdrawn
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from workbench.kernels.gaps import overlapping
+from workbench.kernels.segments import fold_segments
+from workbench.plan import Assembly, Bounds, SharedPlan
+from workbench.results import Status
+from workbench.runtime.assembling import Cells, Emitted, emit_cells
+from workbench.runtime.branches.base import Branch, Clock, table_of
+from workbench.runtime.branches.keytable import KeyTable
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _Spans:
+    """Sessions or fragments, an entry each; ``shown`` is the status that was last told, ABSENT if none was."""
+
+    keys: Array
+    starts: Array
+    ends: Array
+    shown: Array
+    revisions: Array
+    fields: list[Array]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def __getitem__(self, which: Array | slice) -> _Spans:
+        keys, starts, ends = self.keys[which], self.starts[which], self.ends[which]
+        fields = [field[which] for field in self.fields]
+        return _Spans(keys, starts, ends, self.shown[which], self.revisions[which], fields)
+
+
+class SessionWindows(Branch):
+    """The sessions of one gap over one fold."""
+
+    def __init__(self, plan: SharedPlan, assembly: Assembly) -> None:
+        self._plan = plan
+        self._assembly = assembly
+        spec = plan.folds[assembly.fold]
+        self._gap = next(number for number, gap in enumerate(spec.gaps) if gap == assembly.window)
+        self._gaps = len(spec.gaps)
+        self._kinds = [partial.monoid for partial in spec.partials]
+        self._fields = [field for kind in self._kinds for field in kind.fields]
+        self.table = KeyTable([named.expression.type for named in spec.keys])
+        none = np.zeros(0, np.int64)
+        self._open = self._spans(none, none, none, [np.zeros(0, field.dtype) for field in self._fields])
+        self._entries: list[_Spans] = []
+        self._changed = False
+
+    @staticmethod
+    def _spans(keys: Array, starts: Array, ends: Array, fields: list[Array]) -> _Spans:
+        return _Spans(keys, starts, ends, np.zeros(len(keys), np.int8), np.zeros(len(keys), np.int16), fields)
+
+    @property
+    def slices(self) -> int:
+        return len(self._open)
+
+    @property
+    def nbytes(self) -> int:
+        kept = sum(field.nbytes(cells) for field, cells in zip(self._fields, self._open.fields, strict=True))
+        return kept + 27 * len(self._open)
+
+    def take(self, keys: pa.RecordBatch, entries: pa.RecordBatch, clock: Clock, late: dict[int, int]) -> None:
+        codes, first, end = (entries.column(place).to_numpy() for place in (1, 2, 3 + self._gap))
+        columns = entries.columns[3 + self._gaps :]
+        fields = [field.from_arrow(column) for field, column in zip(self._fields, columns, strict=True)]
+        spans = self._spans(self.table.number(keys)[codes], first, end, fields)
+        self._entries.append(spans[spans.ends > spans.starts])
+
+    def advance(self, clock: Clock, late: dict[int, int]) -> Emitted:
+        fresh = sum(map(len, self._entries))
+        merged, withdrawn, new = (
+            self._merge() if fresh else (self._open, self._open[:0], np.zeros(len(self._open), bool))
+        )
+        self._entries.clear()
+        missed = merged.ends <= clock.settled_before
+        if missed.any():
+            for query, _ in self._assembly.users:
+                late[query] += int(merged.fields[0][missed].sum())
+            merged, new = merged[~missed], new[~missed]
+        closed, out = merged.ends <= clock.after, np.isin(merged.shown, (Status.FINAL, Status.REVISED))
+        # A result that was final, or should have been before this micro-batch, has changed.
+        merged.revisions[new & (out | (merged.ends <= clock.before))] += 1
+        told = new | (closed & ~out)
+        status = np.where(merged.revisions > 0, Status.REVISED, Status.FINAL)
+        merged.shown[told] = np.where(closed, status, Status.PROVISIONAL)[told]
+        results = self._emit(withdrawn, merged[told])
+        self._open = merged[merged.ends > clock.settled_after]
+        self._changed |= bool(told.any()) or len(self._open) < len(merged)
+        return results
+
+    def _merge(self) -> tuple[_Spans, _Spans, Array]:
+        """All spans merged; sessions whose results must be withdrawn; which of the merged have got rows."""
+        parts = [self._open, *self._entries]
+        names = ("keys", "starts", "ends", "shown", "revisions")
+        keys, starts, ends, shown, revisions = (np.concatenate([getattr(p, name) for p in parts]) for name in names)
+        fields = [np.concatenate(column) for column in zip(*(part.fields for part in parts), strict=True)]
+        order, group = overlapping(keys, starts, ends)
+        every, fresh = _Spans(keys, starts, ends, shown, revisions, fields)[order], order >= len(self._open)
+        first = np.flatnonzero(np.append(True, np.diff(group) != 0))
+        merged = _Spans(
+            every.keys[first],
+            every.starts[first],
+            np.maximum.reduceat(every.ends, first),
+            np.maximum.reduceat(every.shown, first),
+            np.maximum.reduceat(every.revisions, first),
+            self._combined(group, every.fields),
+        )
+        moved = (every.shown != Status.ABSENT) & (every.starts != merged.starts[group])
+        return merged, every[moved], np.logical_or.reduceat(fresh, first)
+
+    def _combined(self, group: Array, fields: list[Array]) -> list[Array]:
+        out: list[Array] = []
+        position = 0
+        with np.errstate(all="ignore"):
+            for kind in self._kinds:
+                own = tuple(fields[position : position + len(kind.fields)])
+                out += fold_segments(group, own, kind.combine)[1]
+                position += len(kind.fields)
+        return out
+
+    def _emit(self, withdrawn: _Spans, told: _Spans) -> Emitted:
+        results: Emitted = []
+        for spans, status in ((withdrawn, np.zeros(len(withdrawn), np.int8)), (told, told.shown)):
+            if len(spans):
+                partials, position = {}, 0
+                for number, kind in enumerate(self._kinds):
+                    partials[number] = tuple(spans.fields[position : position + len(kind.fields)])
+                    position += len(kind.fields)
+                keys = [column.take(pa.array(spans.keys)) for column in self.table.arrays()]
+                bounds = Bounds(spans.starts, spans.ends)
+                cells = Cells(bounds, keys, partials, status, spans.revisions, spans.starts)
+                results += emit_cells(self._plan, self._assembly, cells)
+        return results
+
+    def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
+        if not self._changed:
+            return {}, set()
+        self._changed = False
+        kept = self._open
+        fields = [field.to_arrow(cells) for field, cells in zip(self._fields, kept.fields, strict=True)]
+        return {0: table_of([kept.keys, kept.starts, kept.ends, kept.shown, kept.revisions, *fields])}, set()
+
+    def restore(self, blocks: Mapping[int, pa.RecordBatch]) -> None:
+        for table in blocks.values():
+            keys, starts, ends, shown, revisions = (column.to_numpy().copy() for column in table.columns[:5])
+            fields = [field.from_arrow(c) for field, c in zip(self._fields, table.columns[5:], strict=True)]
+            self._open = _Spans(keys, starts, ends, shown, revisions, fields)

@@ -1,0 +1,200 @@
+"""The oracle's windows: which rows are in which, one window type after the other, as its definition says.
+
+Rows are plain Python values, a window is a list of rows. Nothing is shared with the fast paths: calendars are
+computed with dates, sessions by walking through the rows of a key.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from functools import singledispatch
+from itertools import pairwise
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from workbench.logical import (
+    AnyWindow,
+    Band,
+    Calendar,
+    ContextFree,
+    CountWindow,
+    Cumulating,
+    Expression,
+    LastRows,
+    Literal,
+    Punctuation,
+    Session,
+    Window,
+)
+from workbench.time import parse_duration
+
+
+@dataclass(frozen=True)
+class Row:
+    """Event time in microseconds, key, and the values of all expressions that the query reads."""
+
+    time: int
+    key: tuple[Any, ...]
+    values: dict[Expression, Any] = field(hash=False)
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One micro-batch: the watermark that held before it, and its rows."""
+
+    watermark: float
+    rows: list[Row]
+
+
+#: Windows as (key, start, end, rows).
+Windows = list[tuple[tuple[Any, ...], int, int, list[Row]]]
+
+
+def windows_of(window: AnyWindow, arrivals: Sequence[Arrival], lateness: int) -> tuple[Windows, set[int]]:
+    """All windows that are final at the end of the stream, and the numbers of the rows that missed one."""
+    match window:
+        case Window() | Cumulating() | Band() | Calendar():
+            return _context_free(window, arrivals, lateness)
+        case Session():
+            return _sessions(window, arrivals, lateness)
+    missed = {row.number for each in arrivals for row in each.rows if row.time < each.watermark - lateness}
+    by_key: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for arrival in arrivals:
+        for row in arrival.rows:
+            if row.number not in missed:
+                by_key[row.key].append(row)
+    windows = []
+    for key, rows in by_key.items():
+        condition = window.condition if isinstance(window, Punctuation) else None
+        rows.sort(key=lambda row: (row.time, _content(row, condition)))
+        windows += [(key, *found) for found in _ORDERED[type(window)](window, rows)]
+    return windows, missed
+
+
+def _content(row: Row, condition: Expression | None) -> list[Any]:
+    """What rows of equal time are ordered by: the values that the query reads, NaN behind all, NULL behind that."""
+    read = sorted((e for e in row.values if not isinstance(e, Literal) and e != condition), key=str)
+    values = [row.values[expression] for expression in read]
+    return [(2, 0) if v is None else (1, 0) if v != v else (0, v) for v in values]
+
+
+def _context_free(window: ContextFree, arrivals: Sequence[Arrival], lateness: int) -> tuple[Windows, set[int]]:
+    members: dict[tuple[tuple[Any, ...], int, int], list[Row]] = defaultdict(list)
+    missed = set()
+    for arrival in arrivals:
+        for row in arrival.rows:
+            for start, end in containing(window, row.time):
+                if end + lateness <= arrival.watermark:
+                    missed.add(row.number)
+                else:
+                    members[row.key, start, end].append(row)
+    return [(*place, rows) for place, rows in members.items()], missed
+
+
+@singledispatch
+def containing(window: Any, time: int) -> Iterable[tuple[int, int]]:
+    """The context-free windows that contain a time."""
+    raise TypeError(window)
+
+
+@containing.register
+def _(window: Window, time: int) -> Iterable[tuple[int, int]]:
+    start = (time - window.offset) // window.slide * window.slide + window.offset
+    while start + window.size > time:
+        yield start, start + window.size
+        start -= window.slide
+
+
+@containing.register
+def _(window: Cumulating, time: int) -> Iterable[tuple[int, int]]:
+    start = time - (time - window.offset) % window.size
+    for end in range(start + window.step, start + window.size + 1, window.step):
+        if time < end:
+            yield start, end
+
+
+@containing.register
+def _(window: Band, time: int) -> Iterable[tuple[int, int]]:
+    if window.start <= time < window.end:
+        yield window.start, window.end
+
+
+@containing.register
+def _(window: Calendar, time: int) -> Iterable[tuple[int, int]]:
+    zone = ZoneInfo(window.zone)
+    day = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time)).astimezone(zone).date()
+    if window.unit in ("day", "week"):
+        days = window.count * (7 if window.unit == "week" else 1)
+        first = date(1969, 12, 29) if window.unit == "week" else date(1970, 1, 1)
+        start = day - timedelta(days=(day - first).days % days)
+        end = start + timedelta(days=days)
+    else:
+        months = window.count * {"month": 1, "quarter": 3, "year": 12}[window.unit]
+        number = day.year * 12 + day.month - 1
+        number -= (number - 1970 * 12) % months
+        start, end = (date(n // 12, n % 12 + 1, 1) for n in (number, number + months))
+    moments = (datetime(d.year, d.month, d.day, tzinfo=zone) for d in (start, end))
+    low, high = (round(moment.timestamp()) * 1_000_000 for moment in moments)
+    yield low, high
+
+
+def _sessions(window: Session, arrivals: Sequence[Arrival], lateness: int) -> tuple[Windows, set[int]]:
+    """Sessions of the rows that are there, batch by batch: what is settled is never joined again."""
+    done: Windows = []
+    live: dict[tuple[Any, ...], list[tuple[int, int, list[Row]]]] = defaultdict(list)
+    missed: set[int] = set()
+    for arrival in arrivals:
+        for key, sessions in live.items():
+            settled = [each for each in sessions if each[1] + lateness <= arrival.watermark]
+            done += [(key, *each) for each in settled]
+            sessions[:] = [each for each in sessions if each not in settled]
+        for row in arrival.rows:
+            gap = row.values[window.gap] if isinstance(window.gap, Expression) else window.gap
+            gap = parse_duration(gap) if isinstance(gap, str) else gap
+            if gap is not None and gap > 0:
+                live[row.key].append((row.time, row.time + gap, [row]))
+        for key, sessions in live.items():
+            joined: list[tuple[int, int, list[Row]]] = []
+            for start, end, rows in sorted(sessions, key=lambda each: each[:2]):
+                if joined and start < joined[-1][1]:
+                    before = joined.pop()
+                    joined.append((before[0], max(before[1], end), before[2] + rows))
+                else:
+                    joined.append((start, end, rows))
+            late = [each for each in joined if each[1] + lateness <= arrival.watermark]
+            missed |= {row.number for _, _, rows in late for row in rows}
+            live[key] = [each for each in joined if each not in late]
+    return done + [(key, *each) for key, sessions in live.items() for each in sessions], missed
+
+
+def _counts(window: CountWindow, rows: list[Row]) -> Iterable[tuple[int, int, list[Row]]]:
+    for first in range(0, len(rows) - window.size + 1, window.slide):
+        own = rows[first : first + window.size]
+        yield own[0].time, own[-1].time + 1, own
+
+
+def _lasts(window: LastRows, rows: list[Row]) -> Iterable[tuple[int, int, list[Row]]]:
+    edges = {(row.time - window.offset) // window.every * window.every + window.every + window.offset for row in rows}
+    for edge in sorted(edges):
+        own = [row for row in rows if row.time < edge][-window.rows :]
+        yield own[0].time, edge, own
+
+
+def _marks(window: Punctuation, rows: list[Row]) -> Iterable[tuple[int, int, list[Row]]]:
+    marks = {row.time for row in rows if row.values[window.condition]}
+    edges = [*sorted({rows[0].time, *marks}), math.inf]
+    for start, end in pairwise(edges):
+        own = [row for row in rows if start <= row.time < end]
+        yield int(start), int(own[-1].time + 1 if end == math.inf else end), own
+
+
+_ORDERED: dict[type, Callable[[Any, list[Row]], Iterable[tuple[int, int, list[Row]]]]] = {
+    CountWindow: _counts,
+    LastRows: _lasts,
+    Punctuation: _marks,
+}
