@@ -9,10 +9,28 @@ import pytest
 
 from workbench.errors import QueryError
 from workbench.language import parse_queries, sql_of
+from workbench.language.windows import EXAMPLES
 from workbench.logical import Stream
 
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("k", pa.string()), ("odd name", pa.float64())])
 STREAM = Stream("my stream", SCHEMA, "ts", 0)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *EXAMPLES.values(),
+        "session_window(ts, CASE WHEN k = 'vip' THEN '1 hour' ELSE '10 minutes' END)",
+        "last(5, '10 minutes', '1 minute')",
+        "cumulate_window(ts, '1 hour', '20 minutes', '5 minutes')",
+        "band_window(ts, '2013-01-01 00:00:00.5', '2013-02-01')",
+        "calendar_window(ts, '2 weeks')",
+    ],
+)
+def test_every_window_form_is_read_back(form: str) -> None:
+    streams = {"s": Stream("s", SCHEMA.append(pa.field("event", pa.string())), "ts", 0)}
+    (query,) = parse_queries(f"SELECT k, count(*) AS n FROM s GROUP BY k, {form}", streams, name="q")
+    assert parse_queries(sql_of(query), streams, name="q") == (query,)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_partials_windows_and_queries_stand_once() -> None:
     assert found.count("1 hour") == 1
     assert [found.count(label) for label in ("10 minutes / 1 minute", "1 day", "q", "q_2", "q_3")] == [1] * 5
     assert "for 2 aggregates" in found
-    assert "flights: cut into slices every 1 minute" in found
+    assert "flights: cut into slices at every 1 minute" in found
     assert "where x < 1.0 AND k <> '<&>'" in found or any(text.startswith("where x < 1") for text in found)
 
 
@@ -78,3 +78,15 @@ def test_for_print_there_are_no_variables_and_a_ground() -> None:
     assert "var(" not in svg
     assert "background:#ffffff" in svg
     assert "var(--jp-ui-font-color1" in draw(SHARED)
+
+
+def test_every_kind_of_window_is_named() -> None:
+    forms = (
+        "session_window(ts, '5 minutes')",
+        "count_window(10, 2)",
+        "calendar_window(ts, '1 month', 'Europe/Berlin')",
+    )
+    statements = (f"SELECT k, sum(x) AS s FROM flights GROUP BY k, {form}" for form in forms)
+    found = texts(draw(plan("; ".join(statements))))
+    for label in ("session of 5 minutes", "10 rows / 2", "1 month in Europe"):
+        assert any(text.startswith(label[:12]) for text in found), label

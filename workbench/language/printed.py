@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from workbench.errors import QueryError
-from workbench.logical import Query, Window
+from workbench.logical import (
+    AnyWindow,
+    Band,
+    Calendar,
+    CountWindow,
+    Cumulating,
+    LastRows,
+    Literal,
+    Punctuation,
+    Query,
+    Session,
+    Window,
+)
 from workbench.logical.expressions import quote_name
+from workbench.time import format_duration, format_time
 
 
 def sql_of(query: Query) -> str:
@@ -25,8 +40,38 @@ def sql_of(query: Query) -> str:
 
 
 def _form(query: Query) -> str:
-    other = next((window for window in query.windows if not isinstance(window, Window)), None)
-    if other is not None:
-        raise QueryError(f"the window `{other.label}` cannot be written as SQL")
-    levels = ", ".join(f"'{window.label}'" for window in query.windows)
-    return f"zoom({quote_name(query.stream.time)}, {levels})"
+    """The window form of GROUP BY that gives the query's windows."""
+    time, (first, *others) = quote_name(query.stream.time), query.windows
+    if all(isinstance(window, Window) for window in query.windows):
+        return f"zoom({time}, {', '.join(_text(window.label) for window in query.windows)})"
+    form = None if others else _single(time, first)
+    if form is None:
+        raise QueryError(f"the window `{first.label}` cannot be written as SQL")
+    return form
+
+
+def _single(time: str, window: AnyWindow) -> str | None:
+    match window:
+        case Session(gap):
+            return f"session_window({time}, {_duration(gap) if isinstance(gap, int) else gap})"
+        case CountWindow(size, slide):
+            return f"count_window({size}, {slide})"
+        case Punctuation(condition):
+            return f"punctuation_window({condition})"
+        case LastRows(rows, every, offset):
+            return f"last({rows}, {_duration(every)}, {_duration(offset)})"
+        case Cumulating(size, step, offset):
+            return f"cumulate_window({time}, {_duration(size)}, {_duration(step)}, {_duration(offset)})"
+        case Band(start, end):
+            return f"band_window({time}, {_text(format_time(start))}, {_text(format_time(end))})"
+        case Calendar(unit, zone, count):
+            return f"calendar_window({time}, {_text(f'{count} {unit}s')}, {_text(zone)})"
+    return None
+
+
+def _duration(micros: int) -> str:
+    return _text(format_duration(micros))
+
+
+def _text(value: str) -> str:
+    return str(Literal(pa.string(), value))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from workbench.plan.explain import nanoseconds
+from workbench.plan.explain import cut_at, nanoseconds
 from workbench.plan.shared import Assembly, Fold, SharedPlan
 from workbench.time import format_duration
 
@@ -87,7 +87,7 @@ class _Drawing:
             top = bottom + _GAP
         bottom = max(bottom, self._queries(place, float(self._slices_bottom) + _HEAD, bottom))
         height = bottom + 6
-        title = f"shared plan of {self.plan.stream.name}"
+        title = f"the shared plan of {self.plan.stream.name}"
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-1 -1 {WIDTH + 2} {height:.0f}" width="{WIDTH}" '
             f'style="max-width:100%;height:auto;background:{self.inks.paper};'
@@ -98,9 +98,8 @@ class _Drawing:
     def _slices(self) -> float:
         """The box of the stream, with a ruler of slices; returns where it ends."""
         plan = self.plan
-        cuts = "; ".join(cut for cut in map(str, plan.edges))
         delay = format_duration(plan.stream.delay)
-        self._box(0, 0, WIDTH, 62, f"{plan.stream.name}: cut into slices {cuts}" if cuts else plan.stream.name)
+        self._box(0, 0, WIDTH, 62, f"{plan.stream.name}: cut into slices at {cut_at(plan)}")
         note = f"by {plan.stream.time}, one pass over the rows, watermark {delay} behind the latest"
         self.boxes.append(self._text(_PAD, 40, _fit(note, 540, 12), muted=True, size=12))
         # A ruler: what is between two ticks is folded once.
@@ -116,7 +115,11 @@ class _Drawing:
         left, width = _FOLDS
         by = ", ".join(str(named.expression) for named in fold.keys)
         where = f"where {fold.where}" if fold.where is not None else "all rows"
-        heads = [f"by slice and {by}" if by else "by slice", where]
+        if fold.columns is None:
+            gaps = "".join(f" and {gap.label}" for gap in fold.gaps)
+            heads = [f"by slice{gaps}" + (f" and {by}" if by else ""), where]
+        else:
+            heads = ["rows are kept" + (f", by {by}" if by else ""), where]
         height = 2 * _LINE + 2 * _PAD + len(fold.partials) * (2 * _LINE - 2)
         self._box(left, top, width, height, heads[0])
         y = top + _PAD + _LINE + 10

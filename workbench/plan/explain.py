@@ -15,7 +15,7 @@ def explain(plan: SharedPlan) -> str:
         f"SharedPlan of `{plan.stream.name}`: {_count(len(plan.queries), 'query', 'queries')}, "
         f"{_count(windows, 'window')}, one pass over the rows",
         f"  time    {plan.stream.time}, watermark {format_duration(plan.stream.delay)} behind the latest row",
-        f"  slices  cut at {_edges(plan)}",
+        f"  slices  cut at {cut_at(plan)}",
     ]
     for position, fold in enumerate(plan.folds):
         lines += _fold(plan, position, fold)
@@ -34,7 +34,8 @@ def explain(plan: SharedPlan) -> str:
     return "\n".join(lines)
 
 
-def _edges(plan: SharedPlan) -> str:
+def cut_at(plan: SharedPlan) -> str:
+    """Where the stream is cut into slices, in words."""
     edges = [str(edges) for edges in plan.edges] + [f"the edges of {window.label}" for window in plan.listed]
     return ", ".join(edges) or "no time that is known beforehand"
 

@@ -71,7 +71,13 @@ class SharedStream:
                 raise QueryError(f"the query `{name}` does not run", hint="run its cell again")
             if window in query.windows:
                 raise QueryError(f"the query `{name}` has the level `{window.label}` already")
-            windows = tuple(sorted((*query.windows, window), key=lambda each: (each.size, each.slide, each.offset)))
+            regular = [each for each in query.windows if isinstance(each, Window)]
+            if len(regular) < len(query.windows):
+                other = next(each for each in query.windows if not isinstance(each, Window))
+                raise QueryError(
+                    f"windows `{other.label}` have no zoom levels", hint="only `window` and `zoom` have them"
+                )
+            windows = tuple(sorted((*regular, window), key=lambda each: (each.size, each.slide, each.offset)))
             changed = replace(query, windows=windows)
             workload = self._queries | {name: changed}
             plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
