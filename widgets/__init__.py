@@ -4,6 +4,7 @@ Imported as ``workbench.widgets`` only. Everything reads from :class:`workbench.
 """
 
 from workbench.widgets.bands import Roles, roles_of
+from workbench.widgets.builder import QueryForm
 from workbench.widgets.live import LiveDashboard
 from workbench.widgets.picture import picture, save_svg
 from workbench.widgets.serve import ServerHandle, save, serve
@@ -16,6 +17,7 @@ __all__ = [
     "Backing",
     "DashboardView",
     "LiveDashboard",
+    "QueryForm",
     "Roles",
     "ServerHandle",
     "picture",

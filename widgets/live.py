@@ -81,9 +81,15 @@ class LiveDashboard(anywidget.AnyWidget):
     @classmethod
     def show(cls, name: str, view: DashboardView) -> LiveDashboard:
         """Display ``view`` below the running cell; a dashboard shown before under ``name`` is closed."""
+        dashboard = cls.opened(name, view)
+        display(dashboard)
+        return dashboard
+
+    @classmethod
+    def opened(cls, name: str, view: DashboardView) -> LiveDashboard:
+        """A dashboard for whoever displays it; one opened before under ``name`` is closed."""
         cls.close_named(name)
         dashboard = cls._open[name] = cls(view)
-        display(dashboard)
         return dashboard
 
     @classmethod

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         sources,
         stop_all,
     )
-    from workbench.notebook.dashboards import dashboard
+    from workbench.notebook.dashboards import builder, dashboard
     from workbench.session import LiveQuery
 
 _WHERE = {
@@ -35,6 +35,7 @@ _WHERE = {
     "SourceError": "errors",
     "WorkbenchError": "errors",
     "aggregate": "notebook",
+    "builder": "notebook.dashboards",
     "dashboard": "notebook.dashboards",
     "explain": "notebook",
     "load_ipython_extension": "notebook",
@@ -55,6 +56,7 @@ __all__ = [
     "SourceError",
     "WorkbenchError",
     "aggregate",
+    "builder",
     "dashboard",
     "datasets",
     "explain",

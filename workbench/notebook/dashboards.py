@@ -6,11 +6,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import QueryError
-from workbench.notebook.api import Asked, run
+from IPython.core.getipython import get_ipython
+
+from workbench.errors import QueryError, did_you_mean
+from workbench.notebook import api
+from workbench.notebook.api import Asked, bind, run
 from workbench.plan.drawing import draw
 from workbench.session import LiveQuery, Source
-from workbench.widgets import Backing, DashboardView, LiveDashboard, ServerHandle, roles_of, save, serve
+from workbench.widgets import Backing, DashboardView, LiveDashboard, QueryForm, ServerHandle, roles_of, save, serve
 
 
 class Dashboard:
@@ -52,6 +55,42 @@ class Dashboard:
 def dashboard(asked: Asked | LiveQuery, *, name: str = "query", source: Source | str | None = None) -> Dashboard:
     """Start a query (or take a running one) and give it a live, zoomable picture."""
     return Dashboard(asked if isinstance(asked, LiveQuery) else run(asked, name=name, source=source))
+
+
+def builder(source: Source | str | None = None) -> QueryForm:
+    """A form that puts a query together by hand: SQL and shared plan follow every change; run it, or take the cell.
+
+    ``source`` is the one to begin with. Raises QueryError where there is no source yet.
+    """
+    session = api.default_session()
+    known = session.sources
+    if not known:
+        raise QueryError("there is no source yet", hint="define one: workbench.source(name, data, time=...)")
+    first = source.name if isinstance(source, Source) else source
+    if first is not None and first not in known:
+        raise QueryError(f"no source `{first}`", hint=did_you_mean(first, known, "source"))
+    names = sorted(known, key=lambda name: name != first)
+
+    def plan(sql: str, name: str) -> str:
+        return draw(session.plan(bind(sql, name, None)))
+
+    def run_shown(sql: str, name: str) -> LiveDashboard:
+        live = run(sql, name=name)
+        shell = get_ipython()
+        if shell is not None:
+            shell.push({name: live})
+        return LiveDashboard.opened(name, live_view(live))
+
+    return QueryForm({name: known[name].stream for name in names}, plan=plan, create=next_cell, run=run_shown)
+
+
+def next_cell(cell: str) -> str:
+    """Put a cell into the notebook; returns where it will be. Pages show it when the next cell has run."""
+    shell = get_ipython()
+    if shell is None:
+        raise QueryError("there is no notebook to put a cell into", hint="copy the SQL instead")
+    shell.set_next_input(cell)
+    return "the cell will stand below the next one that you run"
 
 
 def show(live: LiveQuery) -> LiveDashboard:
