@@ -11,12 +11,16 @@ from benchmarks.workloads import (
     kernels_multi,
     kernels_single,
     lightsaber_fig15,
+    live_latency,
+    live_memory,
     slideside_fig3,
 )
 
 _MODULES = (
     first_picture,
     flights_full,
+    live_latency,
+    live_memory,
     kernels_single,
     kernels_multi,
     kernels_growth,

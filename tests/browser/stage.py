@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
-
 #: Fills a store by one simulated minute every 50 ms: 20 per second, three levels, six keys.
 FILL = '''
 import threading, time
@@ -69,21 +65,3 @@ BUSY = "import time\nend = time.time() + 20\nwhile time.time() < end: sum(range(
 STOP = (
     "running = False\nwriter.join()\nlive.close()\nprint([t.name for t in threading.enumerate() if 'dash' in t.name])"
 )
-
-
-def write_notebook(path: Path, sources: Sequence[str]) -> Path:
-    """A notebook of code cells."""
-    cells = [
-        {
-            "cell_type": "code",
-            "id": f"c{number}",
-            "metadata": {},
-            "outputs": [],
-            "execution_count": None,
-            "source": source,
-        }
-        for number, source in enumerate(sources)
-    ]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    path.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
-    return path

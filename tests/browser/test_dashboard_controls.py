@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow.csv as pa_csv
 import pytest
 
-from tests.browser.stage import FILL, SHOW, write_notebook
+from benchmarks.lab import write_notebook
+from tests.browser.stage import FILL, SHOW
 
 pytestmark = pytest.mark.browser
 
@@ -138,4 +139,59 @@ def test_views_keys_themes_and_files(lab: Callable[..., Any], notebook: Path, tm
     page.wait_text("the kernel has not answered since", timeout=60)
     assert page.figure().is_visible()
     page.screenshot("kernel-gone")
+    assert page.errors == []
+
+
+FORM = """
+import numpy as np, pyarrow as pa
+from tests.inprocess import InProcessRunner
+from workbench.notebook import api, dashboards
+from workbench.session import Session
+seconds = np.arange(0, 86_400, 20)
+rides = pa.table({
+    "ts": pa.array(seconds * 1_000_000, pa.timestamp("us", "UTC")),
+    "zone": [f"zone {n % 5}" for n in range(len(seconds))],
+    "vendor": [n % 2 for n in range(len(seconds))],
+    "fare": 12 + 8 * np.sin(seconds / 9_000) + seconds % 7,
+    "distance": 3 + np.cos(seconds / 5_000),
+})
+session = Session(launch=InProcessRunner)
+session.source("rides", rides, time="ts")
+api.default_session = lambda: session
+"""
+BUILD = "form = dashboards.builder(); form"
+PLAN = "session.queries()[0].plan()"
+
+
+def test_a_query_is_put_together_and_run(lab: Callable[..., Any], tmp_path: Path) -> None:
+    page = lab(write_notebook(tmp_path / "form.ipynb", [FORM.strip(), BUILD, PLAN]), height=1150)
+    page.run_cell(0)
+    page.run_cell(1)
+    page.wait_text("shared plan")
+    press(page, "zone")
+    page.page.get_by_text("GROUP BY zone").first.wait_for(state="visible")
+    shoot(page, "builder")
+    theme(page, "JupyterLab Dark")
+    time.sleep(1)
+    shoot(page, "builder-dark")
+    page.page.set_viewport_size({"width": 1280, "height": 1150})
+    press(page, "Run")
+    page.wait_text("finished")
+    page.figure().wait_for(state="visible")
+    page.run_cell(2)
+    page.page.locator("svg[role=img]").last.scroll_into_view_if_needed()
+    page.screenshot("plan-dark")
+    press(page, "Plan")
+    time.sleep(1)
+    page.page.get_by_role("button", name="Plan", exact=True).first.scroll_into_view_if_needed()
+    page.screenshot("plan-tab-dark")
+    theme(page, "JupyterLab Light")
+    time.sleep(1)
+    page.screenshot("plan-tab")
+
+    # The cell of the form comes with the reply to the next one.
+    press(page, "Create cell")
+    page.wait_text("below the next one")
+    page.run_cell(0)
+    page.page.get_by_text("%%winquery query --source rides --live").first.wait_for(state="visible")
     assert page.errors == []

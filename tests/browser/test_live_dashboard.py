@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.stage import BUSY, FILL, SHOW, STOP, write_notebook
+from benchmarks.lab import write_notebook
+from tests.browser.stage import BUSY, FILL, SHOW, STOP
 
 pytestmark = pytest.mark.browser
 

@@ -84,6 +84,7 @@ def test_line_commands(shell: InteractiveShell, capsys: pytest.CaptureFixture[st
         ("%winquery sources", "Source `events`: 2 rows"),
         ("%winquery status totals", "totals: finished"),
         ("%winquery explain totals", "SharedPlan of `events`"),
+        ("%winquery plan totals", "SharedPlan of `events`"),
     ]:
         assert run(shell, line).success
         assert expected in capsys.readouterr().out

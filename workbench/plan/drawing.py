@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from workbench.plan.explain import cut_at, nanoseconds
+from workbench.plan.explain import cut_at, explain, nanoseconds
 from workbench.plan.shared import Assembly, Fold, SharedPlan
 from workbench.time import format_duration
 
@@ -47,6 +47,22 @@ PAGE = Inks(
 )
 #: On white ground, for pages that are no pages.
 PRINT = Inks("#1f2933", "#5f6b7a", "#b8c2cc", "#ffffff", "#eef1f4", "#0072b2", "#ffffff")
+
+
+class PlanView:
+    """The picture of a shared plan, in a notebook; printed, its text."""
+
+    def __init__(self, plan: SharedPlan) -> None:
+        self.shared = plan
+
+    def _repr_html_(self) -> str:
+        return f'<div style="max-width:{WIDTH}px">{draw(self.shared)}</div>'
+
+    def _repr_svg_(self) -> str:
+        return draw(self.shared, PRINT)
+
+    def __repr__(self) -> str:
+        return explain(self.shared)
 
 
 def draw(plan: SharedPlan, inks: Inks = PAGE) -> str:

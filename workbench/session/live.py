@@ -12,8 +12,7 @@ import pyarrow as pa
 from workbench.errors import QueryError, did_you_mean
 from workbench.language import parse_level, sql_of
 from workbench.logical import Query
-from workbench.plan import SharedPlan, explain
-from workbench.plan.drawing import PRINT, WIDTH, draw
+from workbench.plan import PlanView, explain
 from workbench.results import QueryResults, Status
 from workbench.session.launch import raise_failure
 from workbench.session.sources import source_arguments
@@ -194,22 +193,6 @@ class LiveQuery:
 
     def __repr__(self) -> str:
         return str(self.status())
-
-
-class PlanView:
-    """The picture of a shared plan, in a notebook; printed, its text."""
-
-    def __init__(self, plan: SharedPlan) -> None:
-        self.shared = plan
-
-    def _repr_html_(self) -> str:
-        return f'<div style="max-width:{WIDTH}px">{draw(self.shared)}</div>'
-
-    def _repr_svg_(self) -> str:
-        return draw(self.shared, PRINT)
-
-    def __repr__(self) -> str:
-        return explain(self.shared)
 
 
 class PlanText(str):
