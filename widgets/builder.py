@@ -87,7 +87,7 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
                 head("levels: a window (right end) every so often (left end)"), self._level_box, self.add_level,
                 ipw.HBox([self.create_cell, self.run_query]), self.said,
             ],
-            layout=ipw.Layout(flex="1 1 380px", min_width="340px"),
+            layout=ipw.Layout(flex="1 1 380px", min_width="340px", max_width="640px"),
         )  # fmt: skip
         preview = ipw.VBox([head("SQL"), self.sql, head("shared plan"), self.picture], layout=_PREVIEW)
         return [ipw.HBox([form, preview], layout=ipw.Layout(flex_flow="row wrap", width="100%")), self.place]
@@ -189,4 +189,4 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
         self.said.value = f'<pre role="alert" style="{_PRE};{red}">{escape(str(error))}</pre>'
 
 
-_PREVIEW = ipw.Layout(flex="1 1 420px", min_width="340px", padding="0 0 0 12px")
+_PREVIEW = ipw.Layout(flex="2 1 580px", min_width="340px", padding="0 0 0 12px")

@@ -44,12 +44,12 @@ class Controls:
         sheets = [InlineStyleSheet(css=CONTROLS)]
         self._title = Div(
             text=f'<span style="font:600 16px {FONT};color:var(--wq-ink)">{escape(title)}</span>',
-            margin=(9, 16, 0, 8),
+            margin=(9, 10, 0, 8),
         )
         self.views = RadioButtonGroup(
             labels=["Lines", "Multiples", "Table", "Plan", "Code"], active=0, stylesheets=sheets
         )
-        self.level = Select(options=[AUTO], value=AUTO, width=190, stylesheets=sheets)
+        self.level = Select(options=[AUTO], value=AUTO, width=170, stylesheets=sheets)
         self.pause = Toggle(label="Pause", stylesheets=sheets)
         self.options = Toggle(label="Options", stylesheets=sheets)
         self.finer = Toggle(label="", visible=False, stylesheets=sheets)
@@ -58,7 +58,7 @@ class Controls:
             options=[(AUTO, "theme: auto"), ("light", "light"), ("dark", "dark")],
             value=theme, width=112, stylesheets=sheets,
         )  # fmt: skip
-        self.menu = Select(options=[NOTHING], value=NOTHING, width=86, visible=False, stylesheets=sheets)
+        self.menu = Select(options=[NOTHING], value=NOTHING, width=94, visible=False, stylesheets=sheets)
         self.header = Row(
             self._title, self.views, modes, self.pause, self.level, self.finer, self.menu, self.options,
             sizing_mode="stretch_width",

@@ -81,10 +81,11 @@ class Draft:
 
 
 def columns_for(function: str, stream: Stream) -> list[str]:
-    """The columns of a stream that an aggregate takes, the time column last."""
+    """The columns of a stream that an aggregate takes: measured values first, the time column last."""
     fits = FUNCTIONS[function]
-    names = [field.name for field in stream.schema if fits(field.type)]
-    return sorted(names, key=lambda name: name == stream.time)
+    fields = [field for field in stream.schema if fits(field.type)]
+    fields.sort(key=lambda field: (field.name == stream.time, not is_.is_floating(field.type)))
+    return [field.name for field in fields]
 
 
 def likely_keys(stream: Stream) -> list[str]:

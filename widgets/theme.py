@@ -110,7 +110,7 @@ CONTROLS = f"""
   --primary: #2f6fab; --primary-border: #2f6fab; --primary-hover: #2a639a; --primary-active: #2a639a;
   color: var(--wq-ink); color-scheme: var(--wq-scheme);
 }}
-select {{ appearance: auto; background-image: none !important; }}
+select.bk-input {{ appearance: auto !important; background-image: none !important; }}
 .bk-input, .bk-btn, label, select, option {{ font: 13px/20px {FONT}; }}
 .bk-btn {{ padding: 2px 9px; }}
 .bk-input {{ min-height: 26px; padding: 0 9px; }}

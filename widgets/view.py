@@ -18,7 +18,7 @@ from bokeh.models import Column, Model
 
 from workbench.errors import QueryError, WorkbenchError
 from workbench.results import QueryResults
-from workbench.widgets import export
+from workbench.widgets import export, multiples
 from workbench.widgets.axis import ALL, FOLLOW, HOLD, TimeAxis
 from workbench.widgets.bands import Roles
 from workbench.widgets.controls import AUTO, Controls, Shown
@@ -130,7 +130,6 @@ class DashboardView:
             (self.axis.range, "end"),
             (self.axis.modes, "active"),
             (self.panels[0].figure, "inner_width"),
-            (self.multiples.panels[0].figure, "inner_width"),
             *self.controls.inputs,
             *self.picker.inputs,
             (self.multiples.value, "value"),
@@ -164,8 +163,8 @@ class DashboardView:
 
     @property
     def width(self) -> int:
-        """Width of the plots in pixels, as the page told it last."""
-        return self._width
+        """Width of the plots on show in pixels, as the page told it last."""
+        return multiples.WIDTH if self.controls.shown is Shown.MULTIPLES else self._width
 
     @property
     def theme(self) -> Theme:
@@ -260,21 +259,20 @@ class DashboardView:
                 self.controls.tell_code(self.backing.texts())
             case Shown.MULTIPLES:
                 value = str(self.multiples.value.value)
-                width = self.width // self.multiples.columns(self.width)
-                points = self._points(width, [value, *self.backing.roles.bands.get(value, ())])[value]
+                points = self._points([value, *self.backing.roles.bands.get(value, ())])[value]
                 with self._freeze(len(self.multiples.panels) < len(labels)):
-                    self.multiples.show(points, labels, self.width)
+                    self.multiples.show(points, labels)
             case Shown.LINES:
-                found = self._points(self.width, None)
+                found = self._points(None)
                 band = self.controls.band(len(labels) <= _BANDS)
                 with self._freeze(len(self.panels[0].lines) < len(labels)):
                     for panel in self.panels:
                         panel.show(found[panel.name], labels, band=band)
                     self._legend.show(labels if self.results.schema.keys else [], self.width)
 
-    def _points(self, width: int, values: Sequence[str] | None) -> Any:
+    def _points(self, values: Sequence[str] | None) -> Any:
         start, end = self.visible
-        return read_points(self.results, self.level, start, end, width, self._keys, self.backing.roles, values)
+        return read_points(self.results, self.level, start, end, self.width, self._keys, self.backing.roles, values)
 
     def _freeze(self, growing: bool) -> Any:
         """Bokeh walks the whole document after every new model and at the end of this: only where there are some."""
@@ -325,7 +323,6 @@ class DashboardView:
 
     def _listen(self) -> None:
         self.panels[0].figure.on_change("inner_width", self._resized)
-        self.multiples.panels[0].figure.on_change("inner_width", self._small_resized)
         self.controls.theme.on_change("value", lambda attr, old, new: self._recolour())
         for model in (self.controls.views, self.controls.options):
             model.on_change("active", lambda attr, old, new: self._switch())
@@ -343,10 +340,6 @@ class DashboardView:
     def _resized(self, _attr: str, _old: Any, width: int) -> None:
         # A figure that is not on show has no width: the last one is still the best guess.
         self._width = width or self._width
-
-    def _small_resized(self, _attr: str, _old: Any, width: int) -> None:
-        if width and self.controls.shown is Shown.MULTIPLES:
-            self._width = self.multiples.whole_width(width)
 
     def _add_level(self) -> None:
         """The button was pressed: its level joins the running query; the button goes until the level is there."""

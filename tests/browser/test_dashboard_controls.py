@@ -15,6 +15,8 @@ from tests.browser.stage import FILL, SHOW
 
 pytestmark = pytest.mark.browser
 
+LIGHT, DARK = "rgb(255, 255, 255)", "rgb(17, 20, 24)"
+
 MARK = "results.apply([ResultBatch(0, np.arange(began + 38 * HOUR, began + 38 * HOUR + 5 * MINUTE, MINUTE), \
 (pa.array(['AA'] * 5),), (pa.array([20.0] * 5), pa.array([9.0] * 5), pa.array([52.0] * 5), pa.array([30] * 5)), \
 np.full(5, 3, np.int8), np.ones(5, np.int16))])"
@@ -40,7 +42,17 @@ def theme(page: Any, name: str) -> None:
 
 
 def ground(page: Any) -> str:
+    """The colour behind the dashboard."""
     return str(page.page.evaluate("() => getComputedStyle(document.querySelector('.bk-Column')).backgroundColor"))
+
+
+def wait_ground(page: Any, colour: str) -> None:
+    deadline = time.monotonic() + 60
+    while ground(page) != colour:
+        if time.monotonic() > deadline:
+            page.screenshot("failure")
+            raise AssertionError(f"the ground is {ground(page)}, not {colour}; errors: {page.errors}")
+        time.sleep(0.2)
 
 
 def shoot(page: Any, name: str) -> None:
@@ -72,11 +84,9 @@ def test_views_keys_themes_and_files(lab: Callable[..., Any], notebook: Path, tm
     press(page, "Options")
 
     # The theme is the page's.
-    assert ground(page) == "rgb(255, 255, 255)"
+    assert ground(page) == LIGHT
     theme(page, "JupyterLab Dark")
-    page.page.wait_for_function(
-        "() => getComputedStyle(document.querySelector('.bk-Column')).backgroundColor === 'rgb(17, 20, 24)'"
-    )
+    wait_ground(page, DARK)
     shoot(page, "dashboard-dark")
     press(page, "Multiples")
     page.page.get_by_text("mean_delay").first.wait_for(state="attached")
@@ -86,9 +96,7 @@ def test_views_keys_themes_and_files(lab: Callable[..., Any], notebook: Path, tm
     page.wait_text("provisional")
     shoot(page, "table-dark")
     theme(page, "JupyterLab Light")
-    page.page.wait_for_function(
-        "() => getComputedStyle(document.querySelector('.bk-Column')).backgroundColor === 'rgb(255, 255, 255)'"
-    )
+    wait_ground(page, LIGHT)
     shoot(page, "table")
     press(page, "Code")
     page.wait_text("SELECT carrier")

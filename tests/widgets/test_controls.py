@@ -158,13 +158,14 @@ def test_small_multiples_have_a_figure_for_each_key_on_the_same_axes() -> None:
     view.refresh()
     assert not view.plots[0].visible
     assert view.plots[1].visible
-    shown = [figure for figure, _, _ in view.multiples._grid.children]
+    shown = view.multiples._figures.children
     assert [figure.title.text for figure in shown] == ["C0", "C1", "C2"]
     assert len({figure.y_range.id for figure in shown}) == len({figure.x_range.id for figure in shown}) == 1
     assert [np.nanmax(panel.final.data["y0"]) for panel in view.multiples.panels] == [1, 11, 21]
     assert view.multiples.panels[2].lines[0][0].glyph.line_color == LIGHT.colour(2)
-    page(view.multiples.panels[0].figure, "inner_width", 250)
-    assert view.width == 3 * 250 + 2 * 100
+    assert view.width == 180
+    page(view.controls.views, "active", Shown.LINES)
+    assert view.width == 1_000
 
 
 def test_the_table_shows_the_newest_windows_first(results: QueryResults) -> None:
