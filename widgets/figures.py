@@ -80,10 +80,12 @@ class Panel:
             for renderer in renderers:
                 renderer.name = labels[slot] if slot < len(labels) else None
 
-    def make_small(self, width: int) -> None:
-        """A frame of ``width`` pixels instead of all that there is, with fewer ticks and less room around it."""
-        self.figure.update(sizing_mode="fixed", frame_width=width, min_border_left=62, min_border_right=14)
-        self.figure.xaxis.ticker.desired_num_ticks = 3
+    def make_small(self, width: int, height: int) -> None:
+        """A figure of so many pixels with its borders, with fewer ticks and less room around the frame."""
+        self.figure.update(
+            sizing_mode="fixed", width=width, height=height, frame_height=None, min_border_left=62, min_border_right=14
+        )
+        self.figure.xaxis.ticker.desired_num_ticks = 4
 
     def entitle(self, text: str) -> None:
         """Name the figure above it instead of along its value axis."""

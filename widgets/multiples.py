@@ -13,8 +13,8 @@ from workbench.widgets.theme import CONTROLS, LIGHT, NOTE, Theme
 
 #: Figures at most: more than a page can draw five times a second are of no use.
 MOST = 12
-#: Pixels of a figure's frame; all are alike, and the page puts as many side by side as it has room for.
-WIDTH, HEIGHT = 180, 96
+#: Pixels of a figure; all are alike, and the page puts as many side by side as it has room for.
+WIDTH, HEIGHT = 270, 160
 
 
 class Multiples:
@@ -37,7 +37,7 @@ class Multiples:
         self._note.text = f"the first {MOST} of {len(labels)} keys" if len(labels) > MOST else ""
         for slot in range(len(self.panels), len(shown)):
             panel = Panel(labels[slot], self._range, self._bounds, HEIGHT, first=slot, y_range=self._values)
-            panel.make_small(WIDTH)
+            panel.make_small(WIDTH, HEIGHT)
             panel.recolour(self._theme)
             self.panels.append(panel)
         for slot, label in enumerate(shown):

@@ -163,7 +163,7 @@ def test_small_multiples_have_a_figure_for_each_key_on_the_same_axes() -> None:
     assert len({figure.y_range.id for figure in shown}) == len({figure.x_range.id for figure in shown}) == 1
     assert [np.nanmax(panel.final.data["y0"]) for panel in view.multiples.panels] == [1, 11, 21]
     assert view.multiples.panels[2].lines[0][0].glyph.line_color == LIGHT.colour(2)
-    assert view.width == 180
+    assert view.width == 270
     page(view.controls.views, "active", Shown.LINES)
     assert view.width == 1_000
 
