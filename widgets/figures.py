@@ -83,7 +83,12 @@ class Panel:
     def make_small(self, width: int, height: int) -> None:
         """A figure of so many pixels with its borders, with fewer ticks and less room around the frame."""
         self.figure.update(
-            sizing_mode="fixed", width=width, height=height, frame_height=None, min_border_left=62, min_border_right=14
+            sizing_mode="fixed",
+            width=width,
+            height=height,
+            frame_height=None,
+            min_border_left=62,
+            min_border_right=14,
         )
         self.figure.xaxis.ticker.desired_num_ticks = 4
 

@@ -39,10 +39,10 @@ const whole = Number.isInteger(value) && Math.abs(value) < 1e15
 return whole ? value.toLocaleString("en") : value.toPrecision(6)
 """
 _TOOLTIP = """
-<div style="margin:-5px;padding:7px 10px;font:12px {font};line-height:1.5;background:var(--wq-paper);
-            color:var(--wq-ink);border:1px solid var(--wq-rule)">
+<div style="margin:-5px;padding:7px 10px;font:12px {font};line-height:1.5;background:var(--wq-paper, #fff);
+            color:var(--wq-ink, #1f2933);border:1px solid var(--wq-rule, #cbd2d9)">
   <b>$name</b> &nbsp;{column}&nbsp; <b>$snap_y{{number}}</b><br>
-  <span style="color:var(--wq-muted)">$snap_x{{bounds}}<br>$x{{state}}</span>
+  <span style="color:var(--wq-muted, #5f6b7a)">$snap_x{{bounds}}<br>$x{{state}}</span>
 </div>
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bokeh.models import Column, DataRange1d, Div, InlineStyleSheet, Range1d, Row, Select
+from bokeh.models import Column, DataRange1d, Div, InlineStyleSheet, Range1d, Row, Select, Spacer
 
 from workbench.widgets.figures import Panel
 from workbench.widgets.hover import WindowBounds
@@ -28,7 +28,7 @@ class Multiples:
         sheet = InlineStyleSheet(css=CONTROLS)
         self.value = Select(options=list(names), value=names[0], width=200, stylesheets=[sheet])
         self._note = Div(text="", styles=NOTE, stylesheets=[sheet])
-        self._figures = Row(sizing_mode="stretch_width", styles={"flex-wrap": "wrap"})
+        self._figures = Row(Spacer(width=0, height=0), sizing_mode="stretch_width", styles={"flex-wrap": "wrap"})
         self.root = Column(Row(self.value, self._note), self._figures, sizing_mode="stretch_width", visible=False)
 
     def show(self, points: Points, labels: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ and makes sure that only one thread at a time touches view and document.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ __all__ = ["ALL", "FOLLOW", "HOLD", "Backing", "DashboardView"]
 
 #: Width in pixels that is assumed until a page tells its own.
 WIDTH = 1_000
+#: Seconds between two renewals of a text.
+_CALM = 1.0
 #: Keys beyond which bands would hide each other, so that they are drawn only on demand.
 _BANDS = 3
 
@@ -58,6 +61,22 @@ class Backing:
     texts: Callable[[], Mapping[str, str]] = dict
     plan: Callable[[], str] = str
     add_level: Callable[[str], object] | None = None
+
+
+class Pace:
+    """Texts that make a page lay itself out anew are renewed at most once a second, unless there is news."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[float, object]] = {}
+
+    def due(self, name: str, news: object) -> bool:
+        """Whether ``name`` is to be renewed now; ``news`` is what cannot wait if it has changed."""
+        now = time.monotonic()
+        at, known = self._last.get(name, (-_CALM, None))
+        if news == known and now - at < _CALM:
+            return False
+        self._last[name] = (now, news)
+        return True
 
 
 class DashboardView:
@@ -88,6 +107,7 @@ class DashboardView:
         self._keys: list[Key] = []
         self._width = WIDTH
         self._page_theme = "light"
+        self._pace = Pace()
         names = results.schema.numeric
         if not names:
             values = ", ".join(f"`{name}`" for name, _ in results.schema.values)
@@ -235,8 +255,11 @@ class DashboardView:
             self.level = chosen
             if not paused:
                 self._advance()
+        version = self._version
+        if self.controls.shown is Shown.TABLE and not self._pace.due("table", self.picker.state):
+            version = self._drawn[0] if self._drawn else version
         wanted = (
-            self._version, self.visible, self.width, self.level, self.picker.state, self.controls.state,
+            version, self.visible, self.width, self.level, self.picker.state, self.controls.state,
             self.multiples.value.value,
         )  # fmt: skip
         if wanted != self._drawn:
@@ -283,9 +306,12 @@ class DashboardView:
         label = self.results.schema.levels[self.level].label
         chosen = "auto" if self.pinned is None else "pinned"
         paused = ", paused" if self.controls.pause.active else ""
-        text = strip_html(self.backing.status(), f"{label} ({chosen}{paused})", self._error)
-        if text != self.controls.strip.text:
-            self.controls.strip.text = text
+        status = self.backing.status()
+        news = (label, chosen, paused, self._error, status.get("state"), status.get("error"))
+        if self._pace.due("strip", news):
+            text = strip_html(status, f"{label} ({chosen}{paused})", self._error)
+            if text != self.controls.strip.text:
+                self.controls.strip.text = text
         start, end = self.visible
         offer = None
         if self.backing.add_level is not None and self.drawn:
