@@ -21,11 +21,11 @@ def overlapping(keys: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
     order = np.lexsort((ends, starts, keys))
     keys, starts, ends = keys[order], starts[order], ends[order]
     new = np.ones(len(order), np.bool_)
-    new[1:] = (keys[1:] != keys[:-1]) | (starts[1:] >= _latest(keys, ends)[:-1])
+    new[1:] = (keys[1:] != keys[:-1]) | (starts[1:] >= latest(keys, ends)[:-1])
     return order, np.cumsum(new) - 1
 
 
-def _latest(keys: Array, ends: Array) -> Array:
+def latest(keys: Array, ends: Array) -> Array:
     """The largest end so far within each run of equal keys."""
     by_end = np.argsort(ends, kind="stable")
     rank = np.empty(len(ends), np.int64)
@@ -84,7 +84,7 @@ def _by_sorting(cells: Array, keys: Array, times: Array, ends: Array) -> tuple[A
     while True:
         again = np.zeros(len(order), np.bool_)
         for row in ends:
-            again[1:] |= (times[1:] >= _latest(fragment, row)[:-1]) & ~new[1:]
+            again[1:] |= (times[1:] >= latest(fragment, row)[:-1]) & ~new[1:]
         if not again.any():
             break
         # With each break what earlier rows have set ends, so there may be more.

@@ -94,7 +94,7 @@ def sessions() -> st.SearchStrategy[Session]:
     dynamic = Call(pa.string(), "case", (B, Literal(pa.string(), "2 seconds"), Literal(pa.string(), "5 seconds")))
     partly = Call(pa.string(), "case", (B, Literal(pa.string(), "3 seconds")))
     gaps = st.integers(1, 30).map(lambda quarters: quarters * SECOND // 4)
-    return st.builds(Session, st.one_of(gaps, st.sampled_from([dynamic, partly])))
+    return st.builds(Session, st.one_of(gaps, st.sampled_from([dynamic, partly])), st.booleans())
 
 
 def counts() -> st.SearchStrategy[CountWindow]:

@@ -19,6 +19,8 @@ from workbench.widgets.spans import irregular_points
 
 #: Part of the visible range that is read on either side of it, so that a small pan shows data at once.
 MARGIN = 0.25
+#: Windows times keys of a range that are spread out at most.
+_CELLS = 4_000_000
 
 
 def read_points(
@@ -48,7 +50,7 @@ def read_points(
         series = aligned(results.series(level, None, end + margin + 1, keys, values), keys)
         return irregular_points(series, start - margin, pixel, width, roles)
     first, last = start - margin - shape.size, end + margin - shape.size + 1
-    series = aligned(results.series(level, first, last, keys, values), keys)
+    series = gridded(aligned(results.series(level, first, last, keys, values), keys), shape.slide)
     ends = series.starts + shape.size
     count = series.values.get(roles.count or "")
     points = {}
@@ -63,6 +65,28 @@ def read_points(
             whole = reduced(whole, columns)
         points[name] = replace(whole, band=_band(series, name, roles, ends, columns if dense else None))
     return points
+
+
+def gridded(series: Series, slide: int) -> Series:
+    """The series with a row for every start of its range, so that a gap in time is a gap in the line.
+
+    A store that keeps few windows far apart leaves out starts without any. Where the rows would be too many to hold,
+    the series stays as it is, and its lines bridge the gaps.
+    """
+    starts = series.starts
+    rows = int((starts[-1] - starts[0]) // slide + 1) if len(starts) else 0
+    if rows == len(starts) or rows * max(1, len(series.keys)) > _CELLS:
+        return series
+    places = (starts - starts[0]) // slide
+
+    def spread(matrix: Array, fill: float) -> Array:
+        wide = np.full((rows, matrix.shape[1]), fill, matrix.dtype)
+        wide[places] = matrix
+        return wide
+
+    values = {name: spread(matrix, np.nan) for name, matrix in series.values.items()}
+    whole = starts[0] + np.arange(rows, dtype=np.int64) * slide
+    return replace(series, starts=whole, values=values, status=spread(series.status, Status.ABSENT))
 
 
 def aligned(series: Series, keys: Sequence[Key]) -> Series:

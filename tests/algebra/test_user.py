@@ -9,17 +9,22 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from answers import check
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import TYPES, X, streams, workloads
 
 import workbench
 from workbench.algebra import AGGREGATES, PARTIALS
 from workbench.errors import DataError, QueryError
 from workbench.language import parse_queries, query
 from workbench.language.builder import agg
-from workbench.logical import Query, Stream, Workload
+from workbench.logical import AggregateCall, Named, Query, Stream, Workload
 from workbench.plan import compile_workload, explain
 from workbench.runtime.engine import Engine
 from workbench.runtime.reference import reference
@@ -153,13 +158,28 @@ def test_by_hand() -> None:
     assert row["e"] is None, "a window without a value is NULL"
 
 
+@settings(max_examples=100, deadline=None)
+@given(workloads(most=2, types=tuple(TYPES)), streams(), st.integers(1, 2))
+def test_an_aggregate_that_does_not_commute_sees_rows_in_order_of_time(
+    workload: Workload, batches: list[pa.Table], buckets: int
+) -> None:
+    """Over every window type, in any order of arrival: its rows are kept (*General Stream Slicing*, Figure 4)."""
+    workbench.aggregate("longest", Longest)
+    call = AggregateCall(pa.int64(), AGGREGATES["longest"].name, (X,))
+    queries = tuple(replace(query, values=(Named("l", call),)) for query in workload.queries)
+    workload = replace(workload, queries=queries)
+    engine = Engine(compile_workload(workload), buckets=buckets)
+    engine.run(batches)
+    check(workload, batches, engine)
+
+
 def test_explain_says_what_runs_in_python_and_why() -> None:
     workbench.aggregate(RMS)
     workbench.aggregate("longest", Longest)
     text = explain(compile_workload(Workload(STREAM, bound("rms(x) AS r, longest(x) AS l, avg(x) AS a"))))
     assert "    p1    rms(x) <- q.rms(x)\n" in text
     assert "    p2    count(x) <- shared by q.rms(x), q.longest(x), q.avg(x)\n" in text
-    assert "    p3    longest(x), in order of arrival, in Python: Untyped global name 'MOST'" in text
+    assert "    p3    longest(x), in order of time, in Python: Untyped global name 'MOST'" in text
     assert "value   q.l = longest(x)" in text
     assert "#" not in text
 

@@ -86,3 +86,17 @@ def test_a_window_without_an_end_is_refused() -> None:
     complete = batch(("a", 0, 1, 3, 10, Status.FINAL, 0))
     with pytest.raises(TypeError, match="an end and a number"):
         QueryResults(SCHEMA).apply([replace(complete, ends=None)])
+
+
+def test_a_window_far_ahead_does_not_push_out_the_others() -> None:
+    """Of a regular level with room for 1,000 windows: two that are 10,000 apart become columns, and all stay."""
+    schema = Schema("q", (Level("1 second", S, S),), SCHEMA.keys, SCHEMA.values)
+    results = QueryResults(schema, budget=1)
+    near = [("a", k, k, k + 1, k, Status.FINAL, 0) for k in range(10)]
+    for rows_ in (near, [("b", 10_000, 10_000, 10_001, 7, Status.FINAL, 0)], [("a", 3, 3, 4, 5, Status.REVISED, 1)]):
+        results.apply([replace(batch(*rows_), ends=None, numbers=None)])
+    found = {(row[0], row[1]): row[3:4] + row[5:] for row in rows(results)}
+    assert len(found) == 11
+    assert found["b", 10_000] == (7, "final", 0)
+    assert found["a", 3] == (5, "revised", 1)
+    assert results.extent(0) == (0, 10_001 * S)

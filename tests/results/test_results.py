@@ -85,7 +85,7 @@ def test_a_jump_in_time_does_not_fill_the_memory() -> None:
     results = QueryResults(SCHEMA, budget=0)
     results.apply([batch([(0, "a", 1.0, 1)])])
     results.apply([batch([(10**15, "a", 2.0, 2)])])
-    assert content(results) == {(10**15, "a"): (2.0, 2, "final")}
+    assert content(results) == {(0, "a"): (1.0, 1, "final"), (10**15, "a"): (2.0, 2, "final")}
 
 
 def test_series_is_a_matrix_of_a_range() -> None:

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tests.widgets.conftest import BEGAN, LEVELS
-from workbench.results import QueryResults, ResultBatch, Schema, Status
+from workbench.results import QueryResults, ResultBatch, Schema, Series, Status
 from workbench.time import DAY, HOUR, MINUTE
 from workbench.widgets.keys import key_label, rank_keys
-from workbench.widgets.reading import MARGIN, read_points
+from workbench.widgets.reading import MARGIN, gridded, read_points
 
 AA, B6 = ("AA",), ("B6",)
 
@@ -124,3 +124,16 @@ def test_null_values_are_gaps_and_null_keys_have_a_name(schema: Callable[..., Sc
     assert y[1, 0] == 2
     assert key_label(()) == "all"
     assert key_label(("AA", 3)) == "AA, 3"
+
+
+def test_starts_that_the_store_leaves_out_are_gaps(schema: Callable[..., Schema]) -> None:
+    minutes = [0, 1, 2, 30, 31]
+    starts = BEGAN + np.array(minutes) * MINUTE
+    columns = {"mean": np.arange(10.0).reshape(5, 2), "n": np.ones((5, 2))}
+    kept = Series(0, starts, (starts + MINUTE)[:, None], (AA, B6), columns, np.full((5, 2), 2, np.int8))
+    whole = gridded(kept, MINUTE)
+    assert len(whole.starts) == 32
+    assert np.array_equal(whole.values["mean"][minutes], columns["mean"])
+    assert np.isnan(whole.values["mean"][3:30]).all()
+    assert (whole.status[3:30] == Status.ABSENT).all()
+    assert gridded(whole, MINUTE) is whole

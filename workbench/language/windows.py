@@ -1,6 +1,7 @@
 """Window forms of GROUP BY, from text to the window types of :mod:`workbench.logical.windows`.
 
-``window`` and ``session_window`` are Spark's; the others are ours. :data:`EXAMPLES` shows one of each.
+``window`` and ``session_window`` are Spark's, and mean what they mean there; the others are ours. :data:`EXAMPLES`
+has one of each.
 """
 
 from __future__ import annotations
@@ -146,10 +147,10 @@ def _zoom(call: _Call) -> list[AnyWindow]:
 
 def _session(call: _Call) -> list[AnyWindow]:
     call.time()
-    node = call.arguments[1]
+    node, joins = call.arguments[1], call.node.name.casefold() == "session_window"
     if isinstance(node, (exp.Literal, exp.Interval)):
         with call.text.at(node):
-            return [Session(call.duration(1))]
+            return [Session(call.duration(1), joins)]
     gap = call.bind(node)
     if not pa.types.is_string(gap.type):
         raise call.text.error(
@@ -157,7 +158,7 @@ def _session(call: _Call) -> list[AnyWindow]:
             node,
             hint="such as `CASE WHEN vip THEN '1 hour' ELSE '10 minutes' END`",
         )
-    return [Session(gap)]
+    return [Session(gap, joins)]
 
 
 def _count(call: _Call) -> list[AnyWindow]:
@@ -233,6 +234,7 @@ _FORMS: dict[str, tuple[Callable[[_Call], list[AnyWindow]], int, int]] = {
     "window": (_window, 2, 4),
     "zoom": (_zoom, 2, _MANY),
     "session_window": (_session, 2, 2),
+    "gap_window": (_session, 2, 2),
     "count_window": (_count, 1, 2),
     "punctuation_window": (_punctuation, 1, 1),
     "last": (_last, 2, 3),
@@ -245,6 +247,7 @@ _ARGUMENTS = {
     "window": "takes the time column, a size and, if you like, slide and offset",
     "zoom": "takes the time column and one level or more",
     "session_window": "takes the time column and a gap",
+    "gap_window": "takes the time column and a gap",
     "count_window": "takes a number of rows and, if you like, a slide in rows",
     "punctuation_window": "takes the condition of the rows that begin a window",
     "last": "as a window takes a number of rows, the time between two windows and, if you like, an offset",
@@ -258,6 +261,7 @@ EXAMPLES = {
     "window": "window(ts, '10 minutes', '1 minute')",
     "zoom": "zoom(ts, '15 minutes / 1 minute', '1 day / 1 hour')",
     "session_window": "session_window(ts, '30 minutes')",
+    "gap_window": "gap_window(ts, '30 minutes')",
     "count_window": "count_window(100, 10)",
     "punctuation_window": "punctuation_window(event = 'start')",
     "last": "last(100, '1 minute')",

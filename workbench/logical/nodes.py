@@ -17,7 +17,7 @@ class Stream:
     ``time`` names a timestamp column; ``delay`` is the watermark's distance in microseconds behind the largest
     event time seen. A window that the watermark has passed is final; rows that come later still revise it for as long
     as its end is less than ``lateness`` behind the watermark, then they are late. Rows more than ``future`` ahead of
-    the watermark's clock are held back from it (None: no limit). Two streams of one name are the same stream.
+    the wall clock do not move the watermark (None: no limit). Two streams of one name are the same stream.
     """
 
     name: str

@@ -161,12 +161,15 @@ class Calendar:
 class Session:
     """Rows of a key that follow each other within a gap: ``[first row, last row + gap)``.
 
-    A row at exactly the end begins the next session. ``gap`` in microseconds, or an expression that gives each row's
-    own as the text of a duration; then a session ends at the largest ``time + gap`` of its rows. Rows whose gap is
-    NULL or not positive are in no session.
+    ``gap`` in microseconds, or an expression that gives each row's own as the text of a duration; then a session ends
+    at the largest ``time + gap`` of its rows. Rows whose gap is NULL or not positive are in no session.
+
+    Is a row at exactly the end still in the session? To Spark it is (``joins``), though the end is told as exclusive;
+    half-open as all other windows are, it begins the next one.
     """
 
     gap: int | Expression
+    joins: bool = True
 
     def __post_init__(self) -> None:
         if isinstance(self.gap, int) and self.gap <= 0:
@@ -177,8 +180,9 @@ class Session:
 
     @property
     def label(self) -> str:
-        """Such as ``'session of 30 minutes'``."""
-        return f"session of {format_duration(self.gap) if isinstance(self.gap, int) else self.gap}"
+        """Such as ``'session of 30 minutes'``, or ``'gap of 30 minutes'`` where a row at the end does not join."""
+        gap = format_duration(self.gap) if isinstance(self.gap, int) else self.gap
+        return f"{'session' if self.joins else 'gap'} of {gap}"
 
 
 @dataclass(frozen=True)

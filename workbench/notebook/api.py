@@ -27,6 +27,8 @@ def source(
     arrival: str | None = None,
     replay: str | float = "max",
     delay: str | None = None,
+    lateness: str | None = None,
+    future: str | None = None,
     max_rows: int = 100_000,
 ) -> Source:
     """Define a stream of recorded events under a name that SQL can use.
@@ -34,13 +36,25 @@ def source(
     ``data``: a data set of :mod:`workbench.datasets`, Parquet files (a path, a folder, a list), or a pandas or Arrow
     table. ``time`` names the timestamp column that windows are about; ``arrival`` the one that says when a row came
     in (rows must stand in its order; left out, they come in file order). ``replay`` is the speed: ``'1 day/s'``,
-    ``'60x'`` or ``'max'``. ``delay`` is how far behind the latest row the watermark stays: rows that come later than
-    that miss the windows that are final by then, and are counted. ``max_rows`` bounds a micro-batch.
+    ``'60x'`` or ``'max'``. ``max_rows`` bounds a micro-batch.
+
+    ``delay`` is how far behind the latest row the watermark stays; a window that it has passed is final. Rows that
+    come later than that still revise final results for as long as ``lateness`` says (by default not at all); then
+    they are late: they are counted and change nothing. ``future`` is for clocks that go wrong: rows whose event time
+    is further ahead of the wall clock than that count in their windows, but do not move the watermark.
 
     Defining a source again ends the queries of the older one. Raises SourceError for data that does not fit.
     """
     return default_session().source(
-        name, data, time=time, arrival=arrival, replay=replay, delay=delay, max_rows=max_rows
+        name,
+        data,
+        time=time,
+        arrival=arrival,
+        replay=replay,
+        delay=delay,
+        lateness=lateness,
+        future=future,
+        max_rows=max_rows,
     )
 
 
@@ -69,8 +83,8 @@ def aggregate(name: str | type, cls: type | None = None) -> Any:
     (``double``, ``bigint``, ``boolean``, ``string``),
     ``examples`` (values to test with, as tuples for several arguments).
 
-    The rows of one slice are combined in the order in which they arrive: an aggregate that is not commutative (found
-    by trial, and told by ``explain``) is exact only for rows that arrive in order, read by one task.
+    Rows of an aggregate that is not commutative (found by trial, and told by ``explain``) are kept until no earlier
+    one can come, and combined in order of time; rows of equal time in the order of the values that the query reads.
 
     Rows where a value is NULL are left out; a window without any gives NULL. The laws of a monoid are tried on the
     examples and on values of our own; a broken one raises QueryError with the counterexample. Functions that numba

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from workbench.plan.characteristics import characteristics
 from workbench.plan.shared import Fold, Method, SharedPlan
 from workbench.time import format_duration
 
@@ -17,6 +18,7 @@ def explain(plan: SharedPlan) -> str:
         f"  time    {plan.stream.time}, watermark {format_duration(plan.stream.delay)} behind the latest row",
         f"  slices  cut at {cut_at(plan)}",
     ]
+    lines += [f"  query   {entry.query.name}: {characteristics(entry.query)}" for entry in plan.queries]
     for position, fold in enumerate(plan.folds):
         lines += _fold(plan, position, fold)
     if plan.methods:
@@ -74,7 +76,7 @@ def _fold(plan: SharedPlan, position: int, fold: Fold) -> list[str]:
             if index in ingredient.partials
         ]
         shared = f"shared by {', '.join(users)}" if len(users) > 1 else (users or ["row count"])[0]
-        order = "" if partial.monoid.commutative else ", in order of arrival"
+        order = "" if partial.monoid.commutative else ", in order of time"
         reason = f", in Python: {partial.monoid.python}" if partial.monoid.python else ""
         what = f"{partial}{order}{reason}"
         lines.append(f"    p{index}    {what} <- {shared}" if users else f"    p{index}    {what}")

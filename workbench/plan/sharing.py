@@ -16,14 +16,12 @@ from workbench.logical import (
     Call,
     Cast,
     Column,
-    ContextAware,
     ContextFree,
     CountWindow,
     Cumulating,
     Expression,
     LastRows,
     Literal,
-    Punctuation,
     Query,
     Session,
     Stream,
@@ -32,6 +30,7 @@ from workbench.logical import (
     aggregate_calls,
 )
 from workbench.logical.types import language_type
+from workbench.plan.characteristics import keeps_rows
 from workbench.plan.cost import Constants, constants, over_slices
 from workbench.plan.gag import Algorithm
 from workbench.plan.grids import listed, slice_edges
@@ -82,18 +81,17 @@ def compile_workload(
 
 
 def _kept_columns(query: Query) -> tuple[Expression, ...] | None:
-    """What is kept of the rows of a query whose windows are aware of their context.
+    """What is kept of the rows of a query, if they are.
 
     All that the query itself reads, in an order that does not depend on how it is written: rows of equal time are
     ordered by it, so what other queries read must not matter.
     """
-    if not any(isinstance(window, ContextAware) for window in query.windows):
+    if not keeps_rows(query):
         return None
-    read = {
-        argument: None for call in _calls(query) for argument in call.arguments if not isinstance(argument, Literal)
-    }
-    read |= {window.condition: None for window in query.windows if isinstance(window, Punctuation)}
-    return tuple(sorted(read, key=str))
+    arguments = [argument for call in _calls(query) for argument in call.arguments]
+    own = [part for window in query.windows for part in vars(window).values()]
+    read = (each for each in [*arguments, *own] if isinstance(each, Expression) and not isinstance(each, Literal))
+    return tuple(sorted(set(read), key=str))
 
 
 def _number(
@@ -180,7 +178,9 @@ def _methods(
     for number, fold in enumerate(folds):
         for index, partial in enumerate(fold.partials):
             windows = [entry.window for entry in assemblies if entry.fold == number and index in entry.partials]
-            sizes = [_slices_in(window, density) for window in windows if not isinstance(window, Session)]
+            # Sessions over fragments merge as they come; there is nothing left to put together.
+            merged = Session if fold.columns is None else ()
+            sizes = [_slices_in(window, density) for window in windows if not isinstance(window, merged)]
             if sizes:
                 considered = over_slices(partial.monoid, sizes, costs)
                 fit = [candidate for candidate in considered if candidate.algorithm is forced] or considered

@@ -93,11 +93,27 @@ class GridLevel:
             self._values[position][rows, columns] = values[kept]
             self._valid[position][rows, columns] = valid[kept]
 
+    def is_sparse(self, batch: ResultBatch) -> bool:
+        """Whether windows would leave although there is room for them: few lie far apart, as after a long silence."""
+        if not self._rows:
+            return False
+        rows = (batch.starts - self._base) // self._shape.slide
+        span = max(int(rows.max()) + 1, self._rows) - min(int(rows.min()), 0)
+        kept = int(np.count_nonzero(self._status[: self._rows])) + len(rows)
+        return span > self._limit() and kept * 4 < self._limit() * len(self.index.keys)
+
+    def _width(self) -> int:
+        """Columns of the matrices, with room for more keys."""
+        return max(8, 1 << (len(self.index.keys) - 1).bit_length())
+
+    def _limit(self) -> int:
+        """How many windows of each key the budget allows."""
+        cell = 3 + sum((OBJECT_BYTES if matrix.dtype == object else matrix.itemsize) + 1 for matrix in self._values)
+        return max(1_000, self._budget // (cell * self._width()))
+
     def _reserve(self, first: int, last: int) -> int:
         """Make rows ``first .. last`` exist as far as the budget goes; returns by how much rows moved down."""
-        cell = 3 + sum((OBJECT_BYTES if matrix.dtype == object else matrix.itemsize) + 1 for matrix in self._values)
-        width = max(8, 1 << (len(self.index.keys) - 1).bit_length())
-        limit = max(1_000, self._budget // (cell * width))
+        width, limit = self._width(), self._limit()
         top = max(last + 1, self._rows)
         bottom = min(first, 0)
         if top - bottom > limit:

@@ -1,8 +1,9 @@
 """An irregular level: windows with bounds of their own, kept as columns in order of time.
 
-Sessions, windows over a number of rows, windows between marks: a window is known by its number within its key, and
-what comes later is written over what is there. Batches are appended; sorting waits until somebody reads or until as
-much has come in as is kept, so a window costs a constant number of sorts.
+Sessions, windows over a number of rows, windows between marks, and windows of a grid that are few and far apart: a
+window is known by its number within its key, and what comes later is written over what is there. Batches are appended;
+sorting waits until somebody reads or until as much has come in as is kept, so a window costs a constant number of
+sorts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench.results.grid import GridLevel
 from workbench.results.keys import KeyIndex
 from workbench.results.shapes import OBJECT_BYTES, Array, ResultBatch, Rows, Schema, Series, storage, unpacked
 
@@ -22,6 +24,7 @@ class LedgerLevel:
     def __init__(self, schema: Schema, level: int, budget: int) -> None:
         self._schema = schema
         self._number = level
+        self._shape = schema.levels[level]
         cell = 32 + sum(OBJECT_BYTES if storage(kind) is object else 9 for _, kind in schema.values)
         self._limit = max(1_000, budget // cell)
         self.index = KeyIndex()
@@ -31,14 +34,27 @@ class LedgerLevel:
 
     def apply(self, batch: ResultBatch) -> None:
         """Write windows over what is kept of them."""
-        if batch.ends is None or batch.numbers is None:
+        ends, numbers = batch.ends, batch.numbers
+        if self._shape.regular:
+            ends, numbers = batch.starts + self._shape.size, batch.starts
+        if ends is None or numbers is None:
             raise TypeError("a window of an irregular level has an end and a number of its own")
         keys = self.index.number(batch.keys, len(batch.starts))
-        columns = [keys, batch.numbers, batch.starts, batch.ends, batch.status, batch.revisions]
+        columns = [keys, numbers, batch.starts, ends, batch.status, batch.revisions]
         for array, (_, kind) in zip(batch.values, self._schema.values, strict=True):
             columns += unpacked(array, storage(kind))
+        self._append(columns)
+
+    def take_over(self, level: GridLevel) -> None:
+        """All windows of a regular level, in place of nothing."""
+        rows, self.index = level.rows(None), level.index
+        values = [column for pair in rows.values for column in pair]
+        kept = [rows.keys, rows.starts, rows.starts, rows.ends, rows.status, rows.revisions, *values]
+        self._append([column[rows.status != 0] for column in kept])
+
+    def _append(self, columns: list[Array]) -> None:
         self._pending.append(columns)
-        self._waiting += len(keys)
+        self._waiting += len(columns[0])
         if self._waiting > max(4_096, len(self._columns[0])):
             self._settle()
 

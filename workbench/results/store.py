@@ -84,7 +84,7 @@ class QueryResults:
             known = own if labels is None else labels
             for batch in batches:
                 if len(batch.starts) and known[batch.level] in own:
-                    self._levels[own.index(known[batch.level])].apply(batch)
+                    self._fitting(own.index(known[batch.level]), batch).apply(batch)
 
     def add_level(self, level: Level, position: int) -> None:
         """Make room for one more level, at a position among those there are; what is kept stays."""
@@ -103,6 +103,15 @@ class QueryResults:
             del self._levels[position]
             for number, kept in enumerate(self._levels):
                 kept.move(self.schema, number)
+
+    def _fitting(self, position: int, batch: ResultBatch) -> GridLevel | LedgerLevel:
+        """The level of a batch; matrices give way to columns where most of them would be empty."""
+        level = self._levels[position]
+        if isinstance(level, GridLevel) and level.is_sparse(batch):
+            columns = self._levels[position] = LedgerLevel(self.schema, position, self.budget)
+            columns.take_over(level)
+            return columns
+        return level
 
     def clear(self) -> None:
         """Forget everything, as before the first batch."""

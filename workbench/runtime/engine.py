@@ -27,11 +27,16 @@ class Engine:
         self.results = {entry.query.name: QueryResults(result_schema(entry), budget) for entry in plan.queries}
         self.late = {entry.query.name: 0 for entry in plan.queries}
 
-    def step(self, tasks: Iterable[pa.Table | pa.RecordBatch], *, finish: bool = False) -> list[Report]:
-        """One micro-batch, a table a task; ``finish`` closes all windows. Returns the buckets' reports."""
+    def step(
+        self, tasks: Iterable[pa.Table | pa.RecordBatch], *, finish: bool = False, now: int | None = None
+    ) -> list[Report]:
+        """One micro-batch, a table a task; ``finish`` closes all windows. Returns the buckets' reports.
+
+        ``now`` is the wall clock in microseconds, for a stream with a limit of the future.
+        """
         messages = []
         for task in tasks:
-            level1 = Level1(self.plan, len(self.operators))
+            level1 = Level1(self.plan, len(self.operators), now)
             batches = task.to_batches() if isinstance(task, pa.Table) else [task]
             for batch in batches:
                 level1.fold(batch)

@@ -182,12 +182,15 @@ def _other_edges(plan: SharedPlan, first: int, last: int) -> Array:
 
 
 def session_ends(session: Session, times: Array, columns: Columns) -> Array:
-    """When the session that a row is the last of would end; rows without a gap end at their own time."""
+    """When the session that a row is the last of would end; rows without a gap end at their own time.
+
+    For a session that a row at its end still joins, that is a microsecond later than what is told as its end.
+    """
     if isinstance(session.gap, int):
-        return times + session.gap
+        return times + session.gap + session.joins
     gaps = evaluate(session.gap, columns, len(times)).dictionary_encode()
     micros = [parse_duration(text) for text in gaps.dictionary.to_pylist()]
-    own = np.append(np.maximum(np.array(micros, np.int64), 0), 0)
+    own = np.array([gap + session.joins if gap > 0 else 0 for gap in [*micros, 0]], np.int64)
     return times + own[gaps.indices.fill_null(len(micros)).to_numpy(zero_copy_only=False)]
 
 

@@ -19,6 +19,7 @@ from workbench.kernels.slicing import ordered
 from workbench.plan import Fold, SharedPlan
 from workbench.runtime import wire
 from workbench.runtime.folding import Cut, Folder, Rows, chosen, cut_batch, plan_columns
+from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
 
@@ -26,16 +27,19 @@ Array = npt.NDArray[Any]
 class Level1:
     """Folds the rows of one task of one micro-batch; make a new one for each. ``buckets`` is fixed per plan.
 
-    ``columns`` are the source columns it reads, the time column first.
+    ``columns`` are the source columns it reads, the time column first. ``now`` is the wall clock in microseconds:
+    rows that are further ahead of it than the stream allows do not move the watermark.
     """
 
-    def __init__(self, plan: SharedPlan, buckets: int) -> None:
+    def __init__(self, plan: SharedPlan, buckets: int, now: int | None = None) -> None:
         self.plan = plan
+        future = plan.stream.future
+        self._limit = LIMIT if now is None or future is None else now + future
         self.buckets = buckets
         self.columns = plan_columns(plan)
         self._tasks = [_Task(fold) for fold in plan.folds]
         self._parts: list[list[tuple[dict[str, Any], list[pa.RecordBatch]]]] = [[] for _ in range(buckets)]
-        self._rows = 0
+        self._rows = self._ahead = 0
         self._max_event: int | None = None
 
     def fold(self, batch: pa.RecordBatch) -> None:
@@ -47,10 +51,22 @@ class Level1:
         cut = cut_batch(batch.select(list(self.columns)), self.plan)
         if not len(cut.batch):
             return
-        self._max_event = cut.latest if self._max_event is None else max(self._max_event, cut.latest)
+        self._move(cut)
         for index, task in enumerate(self._tasks):
             for bucket, tables in task.fold(cut, self.buckets):
                 self._parts[bucket].append(({"fold": index}, tables))
+
+    def _move(self, cut: Cut) -> None:
+        """Note the latest event time, of the rows that are not too far ahead."""
+        latest = cut.latest
+        if latest > self._limit:
+            times = cut.times()
+            near = times[times <= self._limit]
+            self._ahead += len(times) - len(near)
+            if not len(near):
+                return
+            latest = int(near.max())
+        self._max_event = latest if self._max_event is None else max(self._max_event, latest)
 
     def messages(self, *, finish: bool = False) -> list[bytes]:
         """One message for each bucket ``0 .. buckets - 1``. ``finish`` says that no row will ever follow."""
@@ -59,6 +75,7 @@ class Level1:
             header = {
                 "rows": self._rows,
                 "max_event": self._max_event,
+                "ahead": self._ahead,
                 "finish": finish,
                 "folds": [head["fold"] for head, _ in parts],
             }

@@ -74,10 +74,12 @@ class BucketOperator:
         return wire.encode_report(
             wire.Report(
                 rows=sum(header["rows"] for header, _ in messages),
+                ahead=sum(header["ahead"] for header, _ in messages),
                 watermark=state.max_event if clock.finish else state.watermark,
                 max_event=state.max_event,
                 late={self.plan.queries[query].query.name: count for query, count in late.items()},
                 slices=sum(branch.slices for branch in state.branches),
+                tuples=sum(branch.tuples for branch in state.branches),
                 state_bytes=sum(branch.nbytes for branch in state.branches),
                 finished=clock.finish,
                 results=results,

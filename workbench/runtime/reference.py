@@ -18,7 +18,7 @@ import pyarrow as pa
 from workbench.logical import AggregateCall, Expression, Literal, Query, Workload, aggregate_calls
 from workbench.runtime.expressions import evaluate, evaluate_filter
 from workbench.runtime.reference_windows import Arrival, Row, windows_of
-from workbench.runtime.textbook import recompute
+from workbench.runtime.textbook import depends_on_order, recompute
 
 #: Final values by (level, key, window start, window end, which of the windows with these).
 Answer = dict[tuple[int, tuple[Any, ...], int, int, int], tuple[Any, ...]]
@@ -35,9 +35,10 @@ def reference(workload: Workload, batches: Sequence[pa.Table]) -> tuple[dict[str
 def _query(query: Query, batches: Sequence[pa.Table]) -> tuple[Answer, int]:
     arrivals, missed = list(_arrivals(query, batches)), set()
     answer: Answer = {}
+    ordered = any(depends_on_order(call.function) for call in _calls(query))
     seen: Counter[Any] = Counter()
     for level, window in enumerate(query.windows):
-        windows, late = windows_of(window, arrivals, query.stream.lateness)
+        windows, late = windows_of(window, arrivals, query.stream.lateness, ordered)
         missed |= late
         for key, start, end, rows in windows:
             values = _values(query, key, rows)

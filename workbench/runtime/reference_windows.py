@@ -55,12 +55,17 @@ class Arrival:
 Windows = list[tuple[tuple[Any, ...], int, int, list[Row]]]
 
 
-def windows_of(window: AnyWindow, arrivals: Sequence[Arrival], lateness: int) -> tuple[Windows, set[int]]:
-    """All windows that are final at the end of the stream, and the numbers of the rows that missed one."""
+def windows_of(
+    window: AnyWindow, arrivals: Sequence[Arrival], lateness: int, ordered: bool
+) -> tuple[Windows, set[int]]:
+    """All windows that are final at the end of the stream, and the numbers of the rows that missed one.
+
+    ``ordered``: an aggregate depends on the order of its rows, so a row behind the watermark is late for all windows.
+    """
     match window:
-        case Window() | Cumulating() | Band() | Calendar():
+        case Window() | Cumulating() | Band() | Calendar() if not ordered:
             return _context_free(window, arrivals, lateness)
-        case Session():
+        case Session() if not ordered:
             return _sessions(window, arrivals, lateness)
     missed = {row.number for each in arrivals for row in each.rows if row.time < each.watermark - lateness}
     by_key: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
@@ -70,15 +75,15 @@ def windows_of(window: AnyWindow, arrivals: Sequence[Arrival], lateness: int) ->
                 by_key[row.key].append(row)
     windows = []
     for key, rows in by_key.items():
-        condition = window.condition if isinstance(window, Punctuation) else None
-        rows.sort(key=lambda row: (row.time, _content(row, condition)))
+        own = [part for part in vars(window).values() if isinstance(part, Expression)]
+        rows.sort(key=lambda row: (row.time, _content(row, own)))
         windows += [(key, *found) for found in _ORDERED[type(window)](window, rows)]
     return windows, missed
 
 
-def _content(row: Row, condition: Expression | None) -> list[Any]:
+def _content(row: Row, own: list[Expression]) -> list[Any]:
     """What rows of equal time are ordered by: the values that the query reads, NaN behind all, NULL behind that."""
-    read = sorted((e for e in row.values if not isinstance(e, Literal) and e != condition), key=str)
+    read = sorted((e for e in row.values if not isinstance(e, Literal) and e not in own), key=str)
     values = [row.values[expression] for expression in read]
     return [(2, 0) if v is None else (1, 0) if v != v else (0, v) for v in values]
 
@@ -145,12 +150,13 @@ def _(window: Calendar, time: int) -> Iterable[tuple[int, int]]:
 
 def _sessions(window: Session, arrivals: Sequence[Arrival], lateness: int) -> tuple[Windows, set[int]]:
     """Sessions of the rows that are there, batch by batch: what is settled is never joined again."""
+    joins = 1 if window.joins else 0  # a row at exactly the end is still in time
     done: Windows = []
     live: dict[tuple[Any, ...], list[tuple[int, int, list[Row]]]] = defaultdict(list)
     missed: set[int] = set()
     for arrival in arrivals:
         for key, sessions in live.items():
-            settled = [each for each in sessions if each[1] + lateness <= arrival.watermark]
+            settled = [each for each in sessions if each[1] + joins + lateness <= arrival.watermark]
             done += [(key, *each) for each in settled]
             sessions[:] = [each for each in sessions if each not in settled]
         for row in arrival.rows:
@@ -161,12 +167,12 @@ def _sessions(window: Session, arrivals: Sequence[Arrival], lateness: int) -> tu
         for key, sessions in live.items():
             joined: list[tuple[int, int, list[Row]]] = []
             for start, end, rows in sorted(sessions, key=lambda each: each[:2]):
-                if joined and start < joined[-1][1]:
+                if joined and start < joined[-1][1] + joins:
                     before = joined.pop()
                     joined.append((before[0], max(before[1], end), before[2] + rows))
                 else:
                     joined.append((start, end, rows))
-            late = [each for each in joined if each[1] + lateness <= arrival.watermark]
+            late = [each for each in joined if each[1] + joins + lateness <= arrival.watermark]
             missed |= {row.number for _, _, rows in late for row in rows}
             live[key] = [each for each in joined if each not in late]
     return done + [(key, *each) for key, sessions in live.items() for each in sessions], missed
@@ -193,8 +199,20 @@ def _marks(window: Punctuation, rows: list[Row]) -> Iterable[tuple[int, int, lis
         yield int(start), int(own[-1].time + 1 if end == math.inf else end), own
 
 
+def _grid(window: ContextFree, rows: list[Row]) -> Iterable[tuple[int, int, list[Row]]]:
+    windows = {bounds for row in rows for bounds in containing(window, row.time)}
+    return [(start, end, [row for row in rows if start <= row.time < end]) for start, end in sorted(windows)]
+
+
+def _plain_sessions(window: Session, rows: list[Row]) -> Iterable[tuple[int, int, list[Row]]]:
+    found, _ = _sessions(window, [Arrival(-math.inf, rows)], 0)
+    return [(start, end, own) for _, start, end, own in found]
+
+
 _ORDERED: dict[type, Callable[[Any, list[Row]], Iterable[tuple[int, int, list[Row]]]]] = {
     CountWindow: _counts,
     LastRows: _lasts,
     Punctuation: _marks,
+    Session: _plain_sessions,
+    **dict.fromkeys((Window, Cumulating, Band, Calendar), _grid),
 }

@@ -39,6 +39,11 @@ def recompute(function: str, operands: Operands, rows: Sequence[Row]) -> Any:
     return _OF_VALUES[function](values)
 
 
+def depends_on_order(function: str) -> bool:
+    """Whether the order of rows matters: only to a user's aggregate that does not commute."""
+    return "#" in function and not user.definition(function).commutative
+
+
 def _user_defined(entry: user.Definition, rows: list[tuple[Any, ...]]) -> Any:
     """The user's own functions, one row after the other."""
     if not rows:

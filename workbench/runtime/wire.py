@@ -72,16 +72,19 @@ def unpack(kind: Kind, payload: bytes) -> tuple[dict[str, Any], list[pa.RecordBa
 class Report:
     """What a bucket tells the driver about one micro-batch.
 
-    ``rows`` and ``max_event`` are of the whole micro-batch and equal in every bucket; ``late`` counts, by query,
-    the rows of this bucket that missed at least one window because its final result was out; ``watermark`` is
-    the one that now holds. Times in microseconds, None before the first row.
+    ``rows``, ``ahead`` (of these, the ones too far in the future) and ``max_event`` are of the whole micro-batch and
+    equal in every bucket; ``late`` counts, by query, the rows of this bucket that missed at least one window because
+    its result was settled; ``watermark`` is the one that now holds; ``slices`` and ``tuples`` are what is kept. Times
+    in microseconds, None before the first row.
     """
 
     rows: int
+    ahead: int
     watermark: int | None
     max_event: int | None
     late: dict[str, int]
     slices: int
+    tuples: int
     state_bytes: int
     finished: bool
     results: list[tuple[str, ResultBatch]] = field(default_factory=list)
@@ -91,10 +94,12 @@ def encode_report(report: Report) -> bytes:
     """A report as bytes; inverse of :func:`decode_report`."""
     header = {
         "rows": report.rows,
+        "ahead": report.ahead,
         "watermark": report.watermark,
         "max_event": report.max_event,
         "late": report.late,
         "slices": report.slices,
+        "tuples": report.tuples,
         "state_bytes": report.state_bytes,
         "finished": report.finished,
         "results": [[query, batch.level, len(batch.keys), _grid(batch)] for query, batch in report.results],

@@ -28,7 +28,8 @@ class QueryStatus:
     """How a query is doing; times in microseconds, None before the first row.
 
     ``state`` is starting, running, finished, stopped or failed. ``rows`` counts those read for the whole shared
-    plan, ``late`` the rows of this query that missed at least one window.
+    plan, ``late`` the rows of this query that missed at least one window, ``ahead`` those too far in the future to
+    move the watermark. ``slices`` and ``tuples`` (rows) are what the shared plan keeps.
     """
 
     query: str
@@ -40,7 +41,10 @@ class QueryStatus:
     watermark: int | None
     max_event: int | None
     late: int
+    ahead: int
     windows: dict[str, dict[str, int]]
+    slices: int
+    tuples: int
     state_bytes: int
     error: str | None
 
@@ -52,8 +56,11 @@ class QueryStatus:
             f"{self.query}: {self.state}",
             f"  rows       {self.rows:,} read, {self.rows_per_s:,.0f}/s, {self.late:,} late",
             f"  watermark  {moment(self.watermark)}, latest row {moment(self.max_event)}",
-            f"  batches    {self.batches:,}, {self.batch_seconds:.2f} s each, {self.state_bytes:,} bytes of state",
+            f"  batches    {self.batches:,}, {self.batch_seconds:.2f} s each",
+            f"  state      {self.slices:,} slices, {self.tuples:,} rows kept, {self.state_bytes:,} bytes",
         ]
+        if self.ahead:
+            lines.insert(3, f"  future     {self.ahead:,} rows ahead of the clock do not move the watermark")
         for label, counts in self.windows.items():
             text = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
             lines.append(f"  windows    {label}: {text or 'none yet'}")
@@ -155,7 +162,10 @@ class LiveQuery:
             watermark=progress.watermark,
             max_event=progress.max_event,
             late=progress.late.get(self.name, 0),
+            ahead=progress.ahead,
             windows=windows,
+            slices=progress.slices,
+            tuples=progress.tuples,
             state_bytes=progress.state_bytes,
             error=progress.error,
         )

@@ -63,6 +63,8 @@ def make_source(
     arrival: str | None = None,
     replay: str | float = "max",
     delay: str | None = None,
+    lateness: str | None = None,
+    future: str | None = None,
     max_rows: int = 100_000,
 ) -> Source:
     """A source from a data set, Parquet files (a path, a folder or a list), or a table in memory.
@@ -88,10 +90,21 @@ def make_source(
         _check_time(schema, arrival, "arrival")
     if max_rows < 1:
         raise SourceError(f"`max_rows` must be at least 1, got {max_rows}")
-    behind = parse_duration(delay or DEFAULT_DELAY)
-    if behind < 0:
-        raise SourceError(f"the watermark delay must not be negative, got `{delay}`")
-    return Source(Stream(name, schema, time, behind), paths, arrival, parse_replay(replay), max_rows)
+    behind = _distance("watermark delay", delay or DEFAULT_DELAY)
+    allowed = _distance("allowed lateness", lateness or "0 seconds")
+    ahead = None if future is None else _distance("limit of the future", future)
+    stream = Stream(name, schema, time, behind, allowed, ahead)
+    return Source(stream, paths, arrival, parse_replay(replay), max_rows)
+
+
+def _distance(what: str, text: str) -> int:
+    try:
+        micros = parse_duration(text)
+    except QueryError as error:
+        raise SourceError(f"cannot read the {what}: {error.message}", hint=error.hint) from None
+    if micros < 0:
+        raise SourceError(f"the {what} must not be negative, got `{text}`")
+    return micros
 
 
 def parse_replay(replay: str | float) -> float | None:

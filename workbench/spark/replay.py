@@ -198,7 +198,7 @@ class ReplayReader(DataSourceStreamReader):  # type: ignore[misc]
         from workbench.runtime import Level1  # here, since the planner process does without its compiler
 
         plan = open_plan(partition.plan)
-        level1 = Level1(plan, len(partition.keys))
+        level1 = Level1(plan, len(partition.keys), int(time.time() * 1e6))
         needed = pa.schema([plan.stream.schema.field(name) for name in level1.columns])
         for batch in read(partition.pieces, needed):
             level1.fold(batch)

@@ -42,9 +42,10 @@ _RECENT = 5.0
 class Progress:
     """Where a stream is. Times in microseconds of event time, None before the first row.
 
-    ``late`` counts late rows by query. ``clock`` is the arrival time reached by a replay with a speed.
-    ``batch_seconds`` is how long the latest micro-batch took. ``error`` is one readable line of a failed stream,
-    ``details`` all that Spark said about it.
+    ``late`` counts late rows by query, ``ahead`` the rows too far in the future to move the watermark. ``slices`` and
+    ``tuples`` (rows) are what is kept, in ``state_bytes``. ``clock`` is the arrival time reached by a replay with a
+    speed. ``batch_seconds`` is how long the latest micro-batch took. ``error`` is one readable line of a failed
+    stream, ``details`` all that Spark said about it.
     """
 
     state: State = "starting"
@@ -53,8 +54,11 @@ class Progress:
     watermark: int | None = None
     max_event: int | None = None
     late: dict[str, int] = field(default_factory=dict)
+    ahead: int = 0
     batches: int = 0
     batch_seconds: float = 0.0
+    slices: int = 0
+    tuples: int = 0
     state_bytes: int = 0
     clock: int | None = None
     error: str | None = None
@@ -174,7 +178,10 @@ class StreamRunner:
                 watermark=max((r.watermark for r in reports if r.watermark is not None), default=None),
                 max_event=max((r.max_event for r in reports if r.max_event is not None), default=before.max_event),
                 late=dict(late),
+                ahead=before.ahead + (reports[0].ahead if reports else 0),
                 batches=before.batches + 1,
+                slices=sum(report.slices for report in reports),
+                tuples=sum(report.tuples for report in reports),
                 state_bytes=sum(report.state_bytes for report in reports),
             )
         if any(report.finished for report in reports):

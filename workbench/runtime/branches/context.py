@@ -1,4 +1,4 @@
-"""Windows that are aware of their context, over one fold: rows are kept until no earlier one can come.
+"""Windows over one fold whose rows are kept until no earlier one can come.
 
 *General Stream Slicing* §5.1: a row that comes late may split a slice of such windows, or shift all rows behind it by
 one, so slices are made of rows only where that can happen no more. The rows from there on, in order of time, are what
@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.logical import ContextAware, Punctuation
+from workbench.logical import Punctuation, Session
 from workbench.plan import Assembly, Bounds, SharedPlan, stream_time
 from workbench.results import Status
 from workbench.runtime.assembling import Assembler, Cells, Emitted, emit_cells
@@ -28,7 +28,7 @@ from workbench.runtime.branches.base import Branch, Clock, table_of
 from workbench.runtime.branches.edges import Edges, Found, edges_of
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.branches.leaves import LeafMatrices, Leaves
-from workbench.runtime.folding import Folder
+from workbench.runtime.folding import Folder, session_ends
 
 Array = npt.NDArray[Any]
 
@@ -66,7 +66,7 @@ class _Kind:
 
 
 class ContextWindows(Branch):
-    """All windows over one fold that are aware of their context."""
+    """All windows over one fold whose rows are kept."""
 
     def __init__(self, plan: SharedPlan, fold: int, assembler: Assembler) -> None:
         self._plan = plan
@@ -79,7 +79,6 @@ class ContextWindows(Branch):
         self._kinds = [
             _Kind(assembly, edges_of(assembly.window), Leaves.empty(self._folder.kinds))
             for assembly in plan.of_fold(fold)
-            if isinstance(assembly.window, ContextAware)
         ]
         self._rows = table_of([*[np.zeros(0, np.int64)] * 2, *(pa.array([], each.type) for each in self._columns)])
         self._lifted = [np.zeros(0, kind) for partial in self._folder.kinds for kind in partial.dtypes]
@@ -114,7 +113,7 @@ class ContextWindows(Branch):
         for kind in self._kinds:
             kind.edges.widen(len(self.table))
             leaves = kind.slices.followed_by(self._marked(rows, kind.assembly))
-            results += self._tell(kind, kind.edges.windows(leaves, clock.settled_before, clock.finish), leaves, clock)
+            results += self._tell(kind, kind.edges.windows(leaves, clock), leaves, clock)
             part = kind.edges.settle(leaves, clock.settled_after)
             settled = leaves[part >= 0]
             none = np.zeros(len(settled), np.bool_)
@@ -143,9 +142,8 @@ class ContextWindows(Branch):
             fresh = np.zeros(kept, np.bool_)
         self._entries.clear()
         keys, times = (column.to_numpy() for column in self._rows.columns[:2])
-        return Leaves(
-            keys, times, times, np.ones(len(keys), np.int64), fresh, np.zeros(len(keys), bool), self._lifted
-        )
+        ones, zeros = np.ones(len(keys), np.int64), np.zeros(len(keys), np.int64)
+        return Leaves(keys, times, times, ones, fresh, zeros.astype(np.bool_), zeros, self._lifted)
 
     def _lift(self, rows: pa.RecordBatch) -> list[Array]:
         columns = dict(zip(self._columns, rows.columns[2:], strict=True))
@@ -154,11 +152,16 @@ class ContextWindows(Branch):
         return [column for fields in self._folder.lift(columns, len(rows)) for column in fields]
 
     def _marked(self, rows: Leaves, assembly: Assembly) -> Leaves:
-        """The rows with the marks of a window type that has some."""
-        if not isinstance(assembly.window, Punctuation):
-            return rows
-        column = self._rows.column(2 + self._columns.index(assembly.window.condition))
-        return replace(rows, marks=column.fill_null(False).to_numpy(zero_copy_only=False))
+        """The rows with the marks of a window type, or those that can be in a session with what it ends at."""
+        match assembly.window:
+            case Punctuation(condition):
+                column = self._rows.column(2 + self._columns.index(condition))
+                return replace(rows, marks=column.fill_null(False).to_numpy(zero_copy_only=False))
+            case Session():
+                columns = dict(zip(self._columns, self._rows.columns[2:], strict=True))
+                rows = replace(rows, until=session_ends(assembly.window, rows.firsts, columns))
+                return rows[rows.until > rows.firsts]
+        return rows
 
     def _tell(self, kind: _Kind, found: Found, leaves: Leaves, clock: Clock) -> Emitted:
         """The results of windows that have become final, or have changed and are not settled; the rest is known."""
@@ -213,7 +216,7 @@ class ContextWindows(Branch):
         put = {0: self._rows}
         for place, kind in enumerate(self._kinds):
             leaves = kind.slices
-            bounds = [leaves.keys, leaves.firsts, leaves.lasts, leaves.counts]
+            bounds = [leaves.keys, leaves.firsts, leaves.lasts, leaves.counts, leaves.until]
             put[3 * place + 1] = table_of([*bounds, *self._to_arrow(leaves.fields)])
             put[3 * place + 2] = table_of([kind.edges.base])
             put[3 * place + 3] = table_of(list(vars(kind.shown).values()))
@@ -226,9 +229,9 @@ class ContextWindows(Branch):
         self._lifted = self._lift(self._rows)
         for place, kind in enumerate(self._kinds):
             columns = blocks[3 * place + 1].columns
-            keys, firsts, lasts, counts = (column.to_numpy() for column in columns[:4])
+            keys, firsts, lasts, counts, until = (column.to_numpy() for column in columns[:5])
             flags = np.zeros(len(keys), np.bool_)
-            kind.slices = Leaves(keys, firsts, lasts, counts, flags, flags, self._from_arrow(columns[4:]))
+            kind.slices = Leaves(keys, firsts, lasts, counts, flags, flags, until, self._from_arrow(columns[5:]))
             kind.edges.base = blocks[3 * place + 2].column(0).to_numpy().copy()
             kind.shown = _Shown(*(column.to_numpy() for column in blocks[3 * place + 3].columns))
 

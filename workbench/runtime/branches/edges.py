@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from workbench.kernels.gaps import latest
 from workbench.kernels.slicing import slice_starts
-from workbench.logical import ContextAware, CountWindow, LastRows, Punctuation
+from workbench.logical import AnyWindow, ContextFree, CountWindow, LastRows, Punctuation, Session
+from workbench.plan import grid_of
+from workbench.runtime.branches.base import Clock
 from workbench.runtime.branches.leaves import Leaves
 from workbench.time import LIMIT
 
@@ -61,11 +64,8 @@ class Edges(ABC):
         self.base = np.concatenate([self.base, np.zeros(max(0, keys - len(self.base)), np.int64)])
 
     @abstractmethod
-    def windows(self, leaves: Leaves, settled: int, finish: bool) -> Found:
-        """The windows that are not settled, of those still to be filled only the next.
-
-        ``settled`` is the horizon that the leaves were settled with, ``finish`` tells that no row will follow.
-        """
+    def windows(self, leaves: Leaves, clock: Clock) -> Found:
+        """The windows that are not settled, of those still to be filled only the next."""
 
     @abstractmethod
     def settle(self, leaves: Leaves, horizon: int) -> Array:
@@ -91,7 +91,7 @@ class CountEdges(Edges):
         super().__init__()
         self._window = window
 
-    def windows(self, leaves: Leaves, settled: int, finish: bool) -> Found:
+    def windows(self, leaves: Leaves, clock: Clock) -> Found:
         size, slide = self._window.size, self._window.slide
         run, place = np.unique(leaves.keys, return_index=True)
         base = self.base[run]
@@ -139,11 +139,11 @@ class LastEdges(Edges):
         super().__init__()
         self._window = window
 
-    def windows(self, leaves: Leaves, settled: int, finish: bool) -> Found:
+    def windows(self, leaves: Leaves, clock: Clock) -> Found:
         every, offset = self._window.every, self._window.offset
         edge = (leaves.lasts - offset) // every * every + every + offset
         final = np.append((np.diff(leaves.keys) != 0) | (np.diff(edge) != 0), True)[: len(leaves)]
-        last = np.flatnonzero(final & (edge > settled)) + 1
+        last = np.flatnonzero(final & (edge > clock.settled_before)) + 1
         first = np.maximum(leaves.runs()[0][last - 1], last - self._window.rows)
         edge = edge[last - 1]
         fresh = np.append(0, np.cumsum(leaves.fresh))
@@ -164,12 +164,12 @@ class MarkEdges(Edges):
     def __init__(self, window: Punctuation) -> None:
         super().__init__()
 
-    def windows(self, leaves: Leaves, settled: int, finish: bool) -> Found:
+    def windows(self, leaves: Leaves, clock: Clock) -> Found:
         first = np.flatnonzero(self._begins(leaves))
         last = np.append(first[1:], len(leaves))[: len(first)]
         same = np.append(leaves.keys[first[1:]] == leaves.keys[first[:-1]], False)[: len(first)]
         ends = np.where(same, leaves.firsts[np.minimum(last, len(leaves) - 1)], leaves.lasts[last - 1] + 1)
-        closes = np.where(same, ends, LIMIT if finish else NEVER)
+        closes = np.where(same, ends, LIMIT if clock.finish else NEVER)
         fresh = np.append(0, np.cumsum(leaves.fresh))
         starts = leaves.firsts[first]
         return Found(leaves.keys[first], starts, starts, ends, first, last, closes, fresh[last] > fresh[first])
@@ -187,16 +187,80 @@ class MarkEdges(Edges):
 
     def settle(self, leaves: Leaves, horizon: int) -> Array:
         window = np.cumsum(self._begins(leaves))
-        found = self.windows(leaves, horizon, finish=False)
-        return np.where((leaves.lasts < horizon) & (found.closes[window - 1] > horizon), window, -1)
+        first = np.flatnonzero(self._begins(leaves))
+        same = np.append(leaves.keys[first[1:]] == leaves.keys[first[:-1]], False)[: len(first)]
+        closes = np.where(same, leaves.firsts[np.append(first[1:], 0)[: len(first)]], NEVER)
+        return np.where((leaves.lasts < horizon) & (closes[window - 1] > horizon), window, -1)
 
 
-def edges_of(window: ContextAware) -> Edges:
+class GridEdges(Edges):
+    """Context-free windows whose rows are kept for the order of an aggregate that does not commute."""
+
+    def __init__(self, window: ContextFree) -> None:
+        super().__init__()
+        self._grid = grid_of(window)
+
+    def windows(self, leaves: Leaves, clock: Clock) -> Found:
+        low = self._grid.closed(clock.settled_before) + 1
+        high = max(self._grid.closed(clock.after), self._grid.closed(clock.newest) + 1)
+        first, last = self._grid.containing(leaves.lasts)
+        # Leaves of one key and slice name the same windows; neighbours share most of theirs.
+        pairs = np.unique(np.stack([leaves.keys, np.maximum(first, low), np.minimum(last, high)]), axis=1)
+        count = np.maximum(pairs[2] - pairs[1] + 1, 0)
+        numbers = np.repeat(pairs[1] - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
+        keys, numbers = np.unique(np.stack([np.repeat(pairs[0], count), numbers]), axis=1)
+        bounds = self._grid.bounds(numbers)
+        begin, end = leaves.find(keys, bounds.starts), leaves.find(keys, bounds.ends)
+        fresh = np.append(0, np.cumsum(leaves.fresh))
+        ends = bounds.ends
+        return Found(keys, ends, bounds.starts, ends, begin, end, ends, fresh[end] > fresh[begin])
+
+    def settle(self, leaves: Leaves, horizon: int) -> Array:
+        first, last = self._grid.containing(leaves.lasts)
+        new = (np.diff(leaves.keys) != 0) | (np.diff(first) != 0) | (np.diff(last) != 0)
+        useful = (leaves.lasts < horizon) & (first <= last) & (self._grid.bounds(last).ends > horizon)
+        return np.where(useful, np.cumsum(np.append(True, new)[: len(leaves)]), -1)
+
+
+class SessionEdges(Edges):
+    """Sessions whose rows are kept for the order of an aggregate that does not commute."""
+
+    def __init__(self, window: Session) -> None:
+        super().__init__()
+        self._joins = int(window.joins)
+
+    def windows(self, leaves: Leaves, clock: Clock) -> Found:
+        first = np.flatnonzero(self._begins(leaves))
+        last = np.append(first[1:], len(leaves))[: len(first)]
+        ends = np.maximum.reduceat(leaves.until, first) if len(first) else leaves.until
+        fresh = np.append(0, np.cumsum(leaves.fresh))
+        starts = leaves.firsts[first]
+        changed = fresh[last] > fresh[first]
+        return Found(leaves.keys[first], starts, starts, ends - self._joins, first, last, ends, changed)
+
+    @staticmethod
+    def _begins(leaves: Leaves) -> Array:
+        new = np.ones(len(leaves), np.bool_)
+        ends = latest(leaves.keys, leaves.until)
+        new[1:] = (np.diff(leaves.keys) != 0) | (leaves.firsts[1:] >= ends[:-1])
+        return new
+
+    def settle(self, leaves: Leaves, horizon: int) -> Array:
+        begins = self._begins(leaves)
+        session = np.cumsum(begins)
+        ends = np.maximum.reduceat(leaves.until, np.flatnonzero(begins)) if len(leaves) else leaves.until
+        return np.where((leaves.lasts < horizon) & (ends[session - 1] > horizon), session, -1)
+
+
+def edges_of(window: AnyWindow) -> Edges:
     """The edges of a window type."""
     match window:
+        case Session():
+            return SessionEdges(window)
         case CountWindow():
             return CountEdges(window)
         case LastRows():
             return LastEdges(window)
         case Punctuation():
             return MarkEdges(window)
+    return GridEdges(window)

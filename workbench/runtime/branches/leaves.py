@@ -22,8 +22,9 @@ class Leaves:
     """Slices and rows, an entry each, by key, then in order of time.
 
     ``firsts`` and ``lasts`` are the times of the first and the last of the ``counts`` rows of each; ``fresh`` tells
-    the rows that came in this micro-batch, ``marks`` those that begin a window (all False where no row can).
-    ``fields`` are the fields of all partials of the fold.
+    the rows that came in this micro-batch, ``marks`` those that begin a window, ``until`` when a session that ends
+    with the row would end (False and 0 where windows are not about that). ``fields`` are those of all partials of
+    the fold.
     """
 
     keys: Array
@@ -32,6 +33,7 @@ class Leaves:
     counts: Array
     fresh: Array
     marks: Array
+    until: Array
     fields: list[Array]
 
     def __len__(self) -> int:
@@ -41,20 +43,23 @@ class Leaves:
         return self._mapped(lambda column: column[which])
 
     def _mapped(self, change: Callable[[Array], Array]) -> Leaves:
-        columns = (self.keys, self.firsts, self.lasts, self.counts, self.fresh, self.marks)
-        keys, firsts, lasts, counts, fresh, marks = map(change, columns)
-        return Leaves(keys, firsts, lasts, counts, fresh, marks, [change(field) for field in self.fields])
+        columns = (self.keys, self.firsts, self.lasts, self.counts, self.fresh, self.marks, self.until)
+        keys, firsts, lasts, counts, fresh, marks, until = map(change, columns)
+        return Leaves(keys, firsts, lasts, counts, fresh, marks, until, [change(field) for field in self.fields])
 
     @staticmethod
     def empty(kinds: Sequence[PartialKind]) -> Leaves:
         """Nothing."""
         times, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-        return Leaves(times, times, times, times, flags, flags, [np.zeros(0, t) for k in kinds for t in k.dtypes])
+        return Leaves(
+            times, times, times, times, flags, flags, times, [np.zeros(0, t) for k in kinds for t in k.dtypes]
+        )
 
     def followed_by(self, rows: Leaves) -> Leaves:
         """These slices, and within each key behind them the rows."""
         order = np.argsort(np.concatenate([self.keys, rows.keys]), kind="stable")
-        other = iter((rows.keys, rows.firsts, rows.lasts, rows.counts, rows.fresh, rows.marks, *rows.fields))
+        bounds = (rows.keys, rows.firsts, rows.lasts, rows.counts, rows.fresh, rows.marks, rows.until)
+        other = iter((*bounds, *rows.fields))
         return self._mapped(lambda column: np.concatenate([column, next(other)])[order])
 
     def runs(self) -> tuple[Array, Array]:
@@ -78,10 +83,15 @@ class Leaves:
                 position += len(kind.fields)
         last = np.append(first[1:], len(group)) - 1
         marks = np.logical_or.reduceat(self.marks, first)
-        counts = np.add.reduceat(self.counts, first)
-        return Leaves(
-            self.keys[first], self.firsts[first], self.lasts[last], counts, self.fresh[first], marks, fields
-        )
+        counts, until = np.add.reduceat(self.counts, first), np.maximum.reduceat(self.until, first)
+        bounds = self.keys[first], self.firsts[first], self.lasts[last], counts
+        return Leaves(*bounds, self.fresh[first], marks, until, fields)
+
+    def find(self, keys: Array, times: Array) -> Array:
+        """The first leaf of each key whose rows are at or after a time, or the leaf after its last."""
+        moments = np.unique(self.lasts)
+        places = self.keys * (len(moments) + 1) + np.searchsorted(moments, self.lasts)
+        return np.searchsorted(places, keys * (len(moments) + 1) + np.searchsorted(moments, times))
 
 
 class LeafMatrices:

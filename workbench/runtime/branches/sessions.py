@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from workbench.kernels.gaps import overlapping
 from workbench.kernels.segments import fold_segments
+from workbench.logical import Session
 from workbench.plan import Assembly, Bounds, SharedPlan
 from workbench.results import Status
 from workbench.runtime.assembling import Cells, Emitted, emit_cells
@@ -59,6 +60,7 @@ class SessionWindows(Branch):
         spec = plan.folds[assembly.fold]
         self._gap = next(number for number, gap in enumerate(spec.gaps) if gap == assembly.window)
         self._gaps = len(spec.gaps)
+        self._joins = isinstance(assembly.window, Session) and assembly.window.joins
         self._kinds = [partial.monoid for partial in spec.partials]
         self._fields = [field for kind in self._kinds for field in kind.fields]
         self.table = KeyTable([named.expression.type for named in spec.keys])
@@ -148,7 +150,7 @@ class SessionWindows(Branch):
                     partials[number] = tuple(spans.fields[position : position + len(kind.fields)])
                     position += len(kind.fields)
                 keys = [column.take(pa.array(spans.keys)) for column in self.table.arrays()]
-                bounds = Bounds(spans.starts, spans.ends)
+                bounds = Bounds(spans.starts, spans.ends - self._joins)
                 cells = Cells(bounds, keys, partials, status, spans.revisions, spans.starts)
                 results += emit_cells(self._plan, self._assembly, cells)
         return results

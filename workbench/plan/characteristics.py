@@ -1,0 +1,103 @@
+"""What a query asks of the operator, and what follows from it (*General Stream Slicing* §4 and §5).
+
+The decision trees of the paper's Figures 4 to 6 as code: must rows be kept, can slices split, do rows move from slice
+to slice. A stream here is never guaranteed to be in order: rows may be out of order by the delay and the allowed
+lateness, and tasks read their parts side by side. So whether it is in order decides no more than how long rows are
+kept: with a delay and a lateness of 0 only those of the latest time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.algebra import AGGREGATES, PARTIALS
+from workbench.logical import (
+    ContextAware,
+    ContextFree,
+    CountWindow,
+    LastRows,
+    Punctuation,
+    Query,
+    Session,
+    aggregate_calls,
+)
+
+
+@dataclass(frozen=True)
+class Characteristics:
+    """One query by the four characteristics of §4, and the decisions that follow from them.
+
+    ``windows`` is context free, session, forward context free or forward context aware; ``measure`` time or count (or
+    both); ``functions`` the least convenient class of its aggregates; ``order`` how far rows may be out of order.
+    """
+
+    order: str
+    functions: str
+    measure: str
+    windows: str
+    keeps_rows: str | None
+    splits: bool
+    removes: bool
+
+    def __str__(self) -> str:
+        found = f"{self.windows} windows, measure {self.measure}, {self.functions} functions, {self.order}"
+        if self.keeps_rows is None:
+            return f"{found}: rows are folded at once, as slices never split"
+        moves = "; a late row moves all behind it by one" if self.removes else ""
+        splits = "; slices split" if self.splits else ""
+        return f"{found}: rows are kept, because {self.keeps_rows}{splits}{moves}"
+
+
+def characteristics(query: Query) -> Characteristics:
+    """The characteristics of a query and the decisions of the trees."""
+    commutes = _commutes(query)
+    window = query.windows[0]
+    return Characteristics(
+        order=_order(query),
+        functions="commutative" if commutes else "non-commutative",
+        measure={CountWindow: "count", LastRows: "time and count"}.get(type(window), "time"),
+        windows=_kind(query),
+        keeps_rows=_reason(query, commutes),
+        splits=isinstance(window, Punctuation | LastRows),
+        removes=isinstance(window, CountWindow),
+    )
+
+
+def keeps_rows(query: Query) -> bool:
+    """Figure 4: whether rows of the query are kept until no earlier one can come."""
+    return _reason(query, _commutes(query)) is not None
+
+
+def _reason(query: Query, commutes: bool) -> str | None:
+    """Figure 4, for a stream that may be out of order."""
+    if not commutes:
+        return "an aggregate is not commutative"
+    if any(isinstance(window, CountWindow) for window in query.windows):
+        return "rows are counted"
+    if any(isinstance(window, ContextAware) for window in query.windows):
+        return "an earlier row can be a new edge"
+    return None
+
+
+def _kind(query: Query) -> str:
+    match query.windows[0]:
+        case window if isinstance(window, ContextFree):
+            return "context free"
+        case Session():
+            return "session"
+        case LastRows():
+            return "forward context aware"
+    return "forward context free"
+
+
+def _order(query: Query) -> str:
+    stream = query.stream
+    return "rows in order" if not stream.delay and not stream.lateness else "rows out of order"
+
+
+def _commutes(query: Query) -> bool:
+    expressions = [named.expression for named in query.values]
+    expressions += [query.having] if query.having is not None else []
+    calls = {call for expression in expressions for call in aggregate_calls(expression)}
+    parts = (part for call in calls for part in AGGREGATES[call.function].parts(call.operands))
+    return all(PARTIALS[part.kind].commutative for part in parts)
