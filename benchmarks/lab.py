@@ -1,4 +1,4 @@
-"""A real JupyterLab and a real Chromium on the loopback, with homes of their own: for browser tests and benchmarks."""
+"""A real JupyterLab and a real Chromium on the loopback, with homes of their own, for tests and benchmarks."""
 
 from __future__ import annotations
 

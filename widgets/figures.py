@@ -64,7 +64,9 @@ class Panel:
         ring = Scatter(x="x", y="y", size=8, marker="diamond", line_color=by_key, fill_color=None, line_width=1.6)
         self._under = [_renderer(self.bands, below)]
         self._over = [_renderer(self.dots, dot), _renderer(self.revised, ring)]
-        self.figure.renderers = [*self._under, *self._over]
+        #: Lines without data, one a key: what a legend shows.
+        self.samples: list[GlyphRenderer] = []
+        self.arrange()
 
     def show(self, points: Points, labels: Sequence[str], *, band: bool = False) -> None:
         """Draw ``points``, one line per label; sources whose data has not changed stay untouched."""
@@ -106,9 +108,14 @@ class Panel:
         self._theme = to
         self._colours.palette = list(to.palette)
         for slot, renderers in enumerate(self.lines):
-            for renderer in renderers:
+            for renderer in (*renderers, *self.samples[slot : slot + 1]):
                 for glyph in (renderer.glyph, renderer.muted_glyph):
                     glyph.line_color = to.colour(self._first + slot)
+
+    def arrange(self) -> None:
+        """Tell the figure what it draws, from the bottom to the top."""
+        lines = (part for line in self.lines for part in line)
+        self.figure.renderers = [*self.samples, *self._under, *lines, *self._over]
 
     def _grow(self, count: int) -> None:
         """Add lines until there are ``count``."""
@@ -116,9 +123,15 @@ class Panel:
         if not fresh:
             return
         self.lines += fresh
-        self.figure.renderers = [*self._under, *(part for line in self.lines for part in line), *self._over]
+        self.arrange()
         for position, hover in enumerate(self.hovers):
             hover.renderers = [line[position] for line in self.lines]
+
+    def sample(self, slot: int) -> GlyphRenderer:
+        """A line in the colour of a slot that has no data."""
+        style = {"x": "x", "y": "y", "line_color": self._theme.colour(self._first + slot), "line_width": 2.5}
+        faint = Line(**style | {"line_alpha": theme.MUTED_ALPHA})
+        return _renderer(ColumnDataSource({"x": [], "y": []}), Line(**style), faint)
 
     def _line(self, slot: int) -> tuple[GlyphRenderer, GlyphRenderer]:
         """The final and the provisional line of a slot."""

@@ -45,10 +45,11 @@ class KeyLegend:
         """Entries for ``labels``, in as many columns as ``width`` pixels allow."""
         items = list(self.model.items)
         items += [
-            LegendItem(label=value(labels[slot]), renderers=self._linked(slot))
+            LegendItem(label=value(labels[slot]), renderers=[self._sample(slot)])
             for slot in range(len(items), len(labels))
         ]
         if len(items) > len(self.model.items):
+            self._panels[0].arrange()
             self.model.items = items
         for slot, item in enumerate(items):
             label = value(_short(labels[slot]) if slot < len(labels) else "")
@@ -61,14 +62,19 @@ class KeyLegend:
             self.model.ncols = columns
         self.model.visible = bool(labels)
 
-    def _linked(self, slot: int) -> list[GlyphRenderer]:
-        """The first panel's final line at a slot; all other lines of the key follow it in the page."""
-        leader = self._panels[0].lines[slot][0]
+    def _sample(self, slot: int) -> GlyphRenderer:
+        """A line without data for the legend, which all lines of the key follow in the page.
+
+        BokehJS draws the whole legend anew whenever data of a renderer in it change, a canvas for each entry: with
+        twenty live keys that took half of the page's time.
+        """
+        first = self._panels[0]
+        sample = first.sample(slot)
+        first.samples.append(sample)
         for panel in self._panels:
-            for follower in panel.lines[slot]:
-                if follower is not leader:
-                    leader.js_link("muted", follower, "muted")
-        return [leader]
+            for line in panel.lines[slot]:
+                sample.js_link("muted", line, "muted")
+        return sample
 
 
 def _short(label: str) -> str:
