@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bokeh.core.properties import value
-from bokeh.models import GlyphRenderer, Legend, LegendItem
+from bokeh.models import CustomJS, GlyphRenderer, Legend, LegendItem
 
 from workbench.widgets import theme
 from workbench.widgets.figures import Panel
 from workbench.widgets.theme import Theme
+
+#: All lines of a key follow the sample in the legend, which changes over after this.
+_MUTE = """
+const muted = !cb_obj.item.renderers[0].muted
+for (const line of lines[items.indexOf(cb_obj.item)]) line.muted = muted
+"""
 
 
 class KeyLegend:
@@ -35,6 +41,8 @@ class KeyLegend:
             margin=4,
             visible=False,
         )
+        self._click = CustomJS(args={"items": [], "lines": []}, code=_MUTE)
+        self.model.js_on_event("legend_item_click", self._click)
         panels[0].figure.add_layout(self.model, "above")
 
     def recolour(self, to: Theme) -> None:
@@ -51,6 +59,12 @@ class KeyLegend:
         if len(items) > len(self.model.items):
             self._panels[0].arrange()
             self.model.items = items
+            self._click.args = {
+                "items": items,
+                "lines": [
+                    [line for panel in self._panels for line in panel.lines[slot]] for slot in range(len(items))
+                ],
+            }
         for slot, item in enumerate(items):
             label = value(_short(labels[slot]) if slot < len(labels) else "")
             if item.label != label:
@@ -63,17 +77,13 @@ class KeyLegend:
         self.model.visible = bool(labels)
 
     def _sample(self, slot: int) -> GlyphRenderer:
-        """A line without data for the legend, which all lines of the key follow in the page.
+        """A line without data for the legend.
 
-        BokehJS draws the whole legend anew whenever data of a renderer in it change, a canvas for each entry: with
-        twenty live keys that took half of the page's time.
+        BokehJS draws the whole legend anew, a canvas for each entry, whenever anything changes that can be reached
+        from its items. With lines of twenty live keys in it, that took half of the page's time.
         """
-        first = self._panels[0]
-        sample = first.sample(slot)
-        first.samples.append(sample)
-        for panel in self._panels:
-            for line in panel.lines[slot]:
-                sample.js_link("muted", line, "muted")
+        sample = self._panels[0].sample(slot)
+        self._panels[0].samples.append(sample)
         return sample
 
 
