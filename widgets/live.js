@@ -1,6 +1,7 @@
 // The page's end of a live dashboard; live.py describes the messages.
 
-const ACK_MS = 100 // at most one acknowledgement in this time
+const ACK_MS = 50 // at most one acknowledgement in this time
+const HIDDEN_MS = 1_000 // a frame that has not come after this will not come
 const ALIVE_MS = 10_000 // a sign of life, so that a forgotten page is sent a snapshot
 const ASK_MS = 3_000 // an unanswered question is asked again
 const INPUT_MS = 40 // changes by the user are sent at most this often
@@ -164,10 +165,18 @@ class Page {
     this.acknowledge()
   }
 
+  // After the frame that shows it, so that a page too slow for its plots is sent less; a hidden page has no frames.
   acknowledge() {
-    this.ack ??= setTimeout(() => {
+    if (this.ack) return
+    const ack = (this.ack = {})
+    const say = () => {
+      if (this.ack !== ack) return
       this.ack = null
       this.say("ack", {sequence: this.sequence})
+    }
+    setTimeout(() => {
+      requestAnimationFrame(() => setTimeout(say))
+      setTimeout(say, HIDDEN_MS)
     }, ACK_MS)
   }
 

@@ -88,14 +88,14 @@ def test_hello_brings_the_whole_document_then_patches_follow(live: Wire, fill: C
     assert all(f'"{model}"' in snapshot["document"] for model in changed)
 
 
-def test_without_acknowledgement_at_most_three_messages_are_on_their_way(
+def test_without_acknowledgement_at_most_two_messages_are_on_their_way(
     live: Wire, fill: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workbench.widgets.pages.PATIENCE", 60.0)
     live.hello("p")
     for number in range(4):
         tick(live, fill, 12 + number / 10)
-    assert len(live.of("patch")) <= 3
+    assert len(live.of("patch")) <= 2
     last = live.of("patch")[-1]["sequence"]
     live.say("p", "ack", sequence=last)
     tick(live, fill, 13)

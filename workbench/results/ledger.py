@@ -1,9 +1,9 @@
 """An irregular level: windows with bounds of their own, kept as columns in order of time.
 
 Sessions, windows over a number of rows, windows between marks, and windows of a grid that are few and far apart: a
-window is known by its number within its key, and what comes later is written over what is there. Batches are appended;
-sorting waits until somebody reads or until as much has come in as is kept, so a window costs a constant number of
-sorts.
+window is known by its number within its key, and what comes later is written over what is there. Batches are
+appended; sorting waits until somebody reads or until as much has come in as is kept, so a window costs a constant
+number of sorts.
 """
 
 from __future__ import annotations
