@@ -49,14 +49,14 @@ class Controls:
         self.views = RadioButtonGroup(
             labels=["Lines", "Multiples", "Table", "Plan", "Code"], active=0, stylesheets=sheets
         )
-        self.level = Select(options=[AUTO], value=AUTO, width=170, stylesheets=sheets)
+        self.level = Select(options=[AUTO], value=AUTO, width=150, stylesheets=sheets)
         self.pause = Toggle(label="Pause", stylesheets=sheets)
         self.options = Toggle(label="Options", stylesheets=sheets)
         self.finer = Toggle(label="", visible=False, stylesheets=sheets)
-        self.bands = Select(options=list(_BANDS), value=_BANDS[0], width=105, visible=bands, stylesheets=sheets)
+        self.bands = Select(options=list(_BANDS), value=_BANDS[0], width=122, visible=bands, stylesheets=sheets)
         self.theme = Select(
             options=[(AUTO, "theme: auto"), ("light", "light"), ("dark", "dark")],
-            value=theme, width=112, stylesheets=sheets,
+            value=theme, width=130, stylesheets=sheets,
         )  # fmt: skip
         self.menu = Select(options=[NOTHING], value=NOTHING, width=94, visible=False, stylesheets=sheets)
         self.header = Row(

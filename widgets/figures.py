@@ -128,10 +128,10 @@ class Panel:
             hover.renderers = [line[position] for line in self.lines]
 
     def sample(self, slot: int) -> GlyphRenderer:
-        """A line in the colour of a slot that has no data."""
+        """A line in the colour of a slot that shows nothing: one point, which is nowhere."""
         style = {"x": "x", "y": "y", "line_color": self._theme.colour(self._first + slot), "line_width": 2.5}
         faint = Line(**style | {"line_alpha": theme.MUTED_ALPHA})
-        return _renderer(ColumnDataSource({"x": [], "y": []}), Line(**style), faint)
+        return _renderer(ColumnDataSource({"x": [np.nan], "y": [np.nan]}), Line(**style), faint)
 
     def _line(self, slot: int) -> tuple[GlyphRenderer, GlyphRenderer]:
         """The final and the provisional line of a slot."""

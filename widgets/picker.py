@@ -45,7 +45,7 @@ class KeyPicker:
             labels=[], active=[], sizing_mode="stretch_width", stylesheets=[InlineStyleSheet(css=_CHIPS)]
         )
         self.number = Select(
-            options=[(str(n), f"first {n}") for n in numbers], value=str(top), width=90, stylesheets=[sheet]
+            options=[(str(n), f"first {n}") for n in numbers], value=str(top), width=104, stylesheets=[sheet]
         )
         self.order = Select(options=orders, value=_ROWS, width=170, stylesheets=[sheet])
         self.clear = CheckboxButtonGroup(labels=["unpick all"], active=[], stylesheets=[sheet])
@@ -126,6 +126,9 @@ class KeyPicker:
         if self._writing:
             return
         chosen = {self._hits[place] for place in self.chips.active if place < len(self._hits)}
+        if any(place >= len(self._hits) for place in self.chips.active):
+            self._write()  # the page had an older list before it: nothing is picked by mistake
+            return
         kept = [key for key in self._picked if key in chosen or key not in self._hits]
         self._picked = dict.fromkeys([*kept, *(key for key in self._hits if key in chosen)])
 

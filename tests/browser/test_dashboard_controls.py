@@ -74,6 +74,7 @@ def test_views_keys_themes_and_files(lab: Callable[..., Any], notebook: Path, tm
     press(page, "Options")
     page.wait_text("6 of 6 keys on show")
     page.page.get_by_placeholder("find a key").fill("a")
+    page.page.get_by_role("button", name="B6", exact=True).wait_for(state="detached")
     press(page, "UA")
     page.wait_text("1 of 6 keys on show, picked")
     press(page, "AA")

@@ -109,6 +109,8 @@ def test_keys_are_found_picked_and_given_back(schema: Callable[..., Schema], fil
     view.refresh()
     assert names(view) == ["UA", "WN"]
     assert "2 of 4 keys on show, picked" in view.picker.told.text
+    page(view.picker.chips, "active", [0, 5])
+    assert view.picker.chips.active == [0, 1], "a press on a list that is no longer there picks nothing"
     page(view.picker.clear, "active", [0])
     view.refresh()
     assert names(view) == ["AA", "B6", "UA", "WN"]
