@@ -71,7 +71,7 @@ class Panel:
     def show(self, points: Points, labels: Sequence[str], *, band: bool = False) -> None:
         """Draw ``points``, one line per label; sources whose data has not changed stay untouched."""
         count = max(len(labels), len(self.lines))
-        _update(self.final, _columns(points.final(), count))
+        _extend(self.final, _columns(points.final(), count))
         _update(self.open, _columns(points.provisional(), count))
         _update(self.dots, _marks(*points.dots(), first=self._first))
         x, y, keys = points.revised()
@@ -204,6 +204,23 @@ def _update(source: ColumnDataSource, columns: Mapping[str, Any]) -> None:
     if old.keys() == columns.keys() and all(_same(old[name], columns[name]) for name in columns):
         return
     source.data = dict(columns)
+
+
+def _extend(source: ColumnDataSource, columns: Mapping[str, Array]) -> None:
+    """As :func:`_update`, but where rows were added at the end (and perhaps dropped at the beginning), only those go
+    to pages: Jupyter's server lets through about a megabyte a second, and silently drops the rest.
+    """
+    old = source.data
+    if old.keys() == columns.keys() and "x0" in columns and len(old["x0"]) and len(columns["x0"]):
+        dropped = int(np.searchsorted(np.asarray(old["x0"]), columns["x0"][0]))
+        kept = len(old["x0"]) - dropped
+        if 0 < kept < len(columns["x0"]) and all(
+            np.array_equal(np.asarray(old[name])[dropped:], column[:kept], equal_nan=column.dtype.kind == "f")
+            for name, column in columns.items()
+        ):
+            source.stream({name: column[kept:] for name, column in columns.items()}, rollover=len(columns["x0"]))
+            return
+    _update(source, columns)
 
 
 def _same(left: Any, right: Any) -> bool:

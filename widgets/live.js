@@ -109,7 +109,7 @@ class Page {
       case "script":
         return content.page === this.name ? this.script(buffers) : null
       case "snapshot":
-        return content.pages.includes(this.name) ? this.snapshot(content) : null
+        return content.pages.includes(this.name) ? this.snapshot(content, buffers[0]) : null
       case "patch":
         return this.patch(content, buffers)
       case "file":
@@ -127,9 +127,9 @@ class Page {
     this.ask()
   }
 
-  async snapshot({document: text, sequence, inputs, menu, plots}) {
+  async snapshot({sequence, inputs, menu, plots}, packed) {
     if (!this.asked) return
-    const json = JSON.parse(text)
+    const json = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).json()
     if (!bokeh(json.version)) await loading // by another dashboard of this page
     const B = bokeh(json.version)
     if (!B) return this.say("script")

@@ -16,6 +16,7 @@ import contextlib
 import logging
 import threading
 import time
+import zlib
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,6 +40,8 @@ log = logging.getLogger(__name__)
 TICK = 0.2
 #: Seconds between two looks at the status while the data does not change.
 IDLE = 1.0
+#: Bytes a second on the average: Jupyter's server drops what is beyond a megabyte, without a word.
+BYTES = 700_000
 #: Seconds of silence after which pages are told that the kernel lives. Without it they say that it does not.
 ALIVE = 3.0
 
@@ -180,10 +183,9 @@ class LiveDashboard(anywidget.AnyWidget):
         if not self._pages.ready(now):
             # The acknowledgement wakes us; the pause is for pages that do not answer.
             return OPEN_LOOP / 4
-        self._due = now + TICK
         self.view.fail(None)
         self.view.refresh()
-        self._send_events(now)
+        self._due = now + max(TICK, self._send_events(now) / BYTES)
         if now - self._spoke > ALIVE:
             self._say({"type": "alive"})
         return IDLE
@@ -253,7 +255,8 @@ class LiveDashboard(anywidget.AnyWidget):
 
     def _send_snapshot(self, pages: set[str], now: float) -> None:
         """The whole document for some pages; events still pending must have been sent before."""
-        document = serialize_json(self._document.to_json(deferred=False))
+        # Packed: times are the same for all keys, and a server drops messages of some megabytes.
+        document = zlib.compress(serialize_json(self._document.to_json(deferred=False)).encode(), 1)
         # Every page now knows every model: later patches refer to them by id.
         self._document.models.flush_synced()
         for page in pages:
@@ -264,15 +267,16 @@ class LiveDashboard(anywidget.AnyWidget):
                 "type": "snapshot",
                 "pages": sorted(pages),
                 "sequence": self._pages.sequence,
-                "document": document,
                 "inputs": [list(key) for key in self._inputs],
                 "menu": self.view.controls.menu.id,
                 "plots": [model.id for model in self.view.plots],
-            }
+            },
+            [document],
         )
 
-    def _send_events(self, now: float) -> None:
-        """All pending events as one message; those that a page caused, as one more that it skips."""
+    def _send_events(self, now: float) -> int:
+        """All pending events as one message, those that a page caused as one more that it skips; returns the bytes."""
+        size = 0
         events, self._events = self._events, []
         for setter in sorted({event.setter or "" for event in events}):
             chosen = [event for event in events if (event.setter or "") == setter]
@@ -284,7 +288,10 @@ class LiveDashboard(anywidget.AnyWidget):
                 "patch": serialize_json(message.content),
                 "buffers": [buffer.id for buffer in message.buffers],
             }
-            self._say(content, [buffer.to_bytes() for buffer in message.buffers])
+            buffers = [buffer.to_bytes() for buffer in message.buffers]
+            size += len(content["patch"]) + sum(map(len, buffers))
+            self._say(content, buffers)
+        return size
 
 
 def _route_replies_away(comm: Any) -> None:

@@ -209,3 +209,39 @@ def test_columns_without_numbers_have_no_figure() -> None:
     assert [panel.figure.yaxis[0].axis_label for panel in view.panels] == ["line"]
     with pytest.raises(QueryError, match="nothing to plot: `bars`, `name`"):
         DashboardView(QueryResults(Schema("q", LEVELS, (), kinds[1:])))
+
+
+def test_windows_that_become_final_are_sent_alone(results: QueryResults, fill: Callable[..., None]) -> None:
+    view = DashboardView(results)
+    view.show(BEGAN + 11 * HOUR, BEGAN + 13 * HOUR)
+    document = view.document()
+    view.refresh()
+    events: list[Any] = []
+    document.on_change(events.append)
+    fill(results, (11.75, 12.2), open_from=12.2)
+    view.refresh()
+    streamed = [event for event in events if type(event).__name__ == "ColumnsStreamedEvent"]
+    assert {event.model.id for event in streamed} == {panel.final.id for panel in view.panels}
+    assert {len(event.data["x0"]) for event in streamed} == {12}, "the windows that ended from 12:01 to 12:12"
+    fresh = DashboardView(results)
+    fresh.show(BEGAN + 11 * HOUR, BEGAN + 13 * HOUR)
+    fresh.refresh()
+    for panel, other in zip(view.panels, fresh.panels, strict=True):
+        assert panel.final.data.keys() == other.final.data.keys()
+        assert all(np.array_equal(panel.final.data[n], other.final.data[n], equal_nan=True) for n in other.final.data)
+
+
+def test_a_range_that_moves_on_drops_what_it_leaves(results: QueryResults, fill: Callable[..., None]) -> None:
+    view = DashboardView(results)
+    view.show(BEGAN + 10 * HOUR, BEGAN + 12 * HOUR)
+    view.follow()
+    view.refresh()
+    for step in range(4):
+        hour = 12 + step / 10
+        fill(results, (hour - 0.25, hour + 0.1), open_from=hour + 0.1)
+        view.refresh()
+        fresh = DashboardView(results)
+        fresh.show(*view.visible)
+        fresh.refresh()
+        own, other = view.panels[0].final.data, fresh.panels[0].final.data
+        assert all(np.array_equal(own[name], other[name], equal_nan=True) for name in other)
