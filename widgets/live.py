@@ -275,7 +275,7 @@ class LiveDashboard(anywidget.AnyWidget):
         )
 
     def _send_events(self, now: float) -> int:
-        """All pending events as one message, those that a page caused as one more that it skips; returns the bytes."""
+        """All pending events as one message, those a page caused as one more that it skips; returns the bytes."""
         size = 0
         events, self._events = self._events, []
         for setter in sorted({event.setter or "" for event in events}):
