@@ -49,7 +49,7 @@ class Controls:
         self.views = RadioButtonGroup(
             labels=["Lines", "Multiples", "Table", "Plan", "Code"], active=0, stylesheets=sheets
         )
-        self.level = Select(options=[AUTO], value=AUTO, width=150, stylesheets=sheets)
+        self.level = Select(options=[AUTO], value=AUTO, width=140, stylesheets=sheets)
         self.pause = Toggle(label="Pause", stylesheets=sheets)
         self.options = Toggle(label="Options", stylesheets=sheets)
         self.finer = Toggle(label="", visible=False, stylesheets=sheets)
