@@ -249,6 +249,7 @@ class Page {
 
   // The kernel has closed the dashboard: the last picture stays.
   stop() {
+    this.ack = null // an acknowledgement on its way is not sent any more
     clearInterval(this.alive)
     clearInterval(this.patience)
     clearInterval(this.watch)
