@@ -89,7 +89,8 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
             ],
             layout=ipw.Layout(flex="1 1 380px", min_width="340px", max_width="640px"),
         )  # fmt: skip
-        preview = ipw.VBox([head("SQL"), self.sql, head("shared plan"), self.picture], layout=_PREVIEW)
+        wide = ipw.Layout(flex="2 1 580px", min_width="340px", padding="0 0 0 12px")
+        preview = ipw.VBox([head("SQL"), self.sql, head("shared plan"), self.picture], layout=wide)
         return [ipw.HBox([form, preview], layout=ipw.Layout(flex_flow="row wrap", width="100%")), self.place]
 
     def _begin(self) -> None:
@@ -187,6 +188,3 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
     def _complain(self, error: WorkbenchError) -> None:
         red = "color:var(--jp-error-color1,#c92a2a)"
         self.said.value = f'<pre role="alert" style="{_PRE};{red}">{escape(str(error))}</pre>'
-
-
-_PREVIEW = ipw.Layout(flex="2 1 580px", min_width="340px", padding="0 0 0 12px")

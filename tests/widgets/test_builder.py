@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import ipywidgets as ipw
@@ -154,3 +156,10 @@ def test_a_stream_without_numbers_has_a_form_as_well() -> None:
     )
     assert "count(*)" in calls[-1]
     assert form.by == {}
+
+
+def test_the_import_alone_makes_no_widget() -> None:
+    """A layout at the top of a module would be a comm of its own in every kernel."""
+    code = "import workbench.widgets, ipywidgets; print(len(ipywidgets.widgets.widget._instances))"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == "0"
