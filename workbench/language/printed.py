@@ -52,8 +52,9 @@ def _form(query: Query) -> str:
 
 def _single(time: str, window: AnyWindow) -> str | None:
     match window:
-        case Session(gap):
-            return f"session_window({time}, {_duration(gap) if isinstance(gap, int) else gap})"
+        case Session(gap, joins):
+            form = "session_window" if joins else "gap_window"
+            return f"{form}({time}, {_duration(gap) if isinstance(gap, int) else gap})"
         case CountWindow(size, slide):
             return f"count_window({size}, {slide})"
         case Punctuation(condition):
