@@ -23,6 +23,8 @@ if TYPE_CHECKING:
         source,
         sources,
         stop_all,
+        table,
+        tables,
     )
     from workbench.notebook.dashboards import builder, dashboard
     from workbench.session import LiveQuery
@@ -45,6 +47,8 @@ _WHERE = {
     "source": "notebook",
     "sources": "notebook",
     "stop_all": "notebook",
+    "table": "notebook",
+    "tables": "notebook",
 }
 _MODULES = ("datasets", "results")
 
@@ -68,6 +72,8 @@ __all__ = [
     "source",
     "sources",
     "stop_all",
+    "table",
+    "tables",
 ]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from workbench.logical.expressions import Expression, Named
+from workbench.logical.joins import Joined, conjunction, conjuncts, joins_of
 from workbench.logical.windows import AnyWindow, Window
 
 
@@ -48,8 +49,11 @@ class Query:
     def __str__(self) -> str:
         levels = ", ".join(f"'{window.label}'" for window in self.windows)
         lines = [f"Query {self.name} on {self.stream.name}"]
-        if self.where is not None:
-            lines.append(f"  where  {self.where}")
+        lines += [f"  with   {join}" for join in joins_of(self.where)]
+        where = conjunction([each for each in conjuncts(self.where) if not isinstance(each, Joined)])
+        shown = where if joins_of(self.where) else self.where
+        if shown is not None:
+            lines.append(f"  where  {shown}")
         if self.keys:
             lines.append(f"  by     {', '.join(map(str, self.keys))}")
         on_grid = all(isinstance(window, Window) for window in self.windows)

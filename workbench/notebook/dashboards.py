@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,17 @@ class Dashboard:
         return f"Dashboard of {self.query!r}"
 
 
-def dashboard(asked: Asked | LiveQuery, *, name: str = "query", source: Source | str | None = None) -> Dashboard:
-    """Start a query (or take a running one) and give it a live, zoomable picture."""
-    return Dashboard(asked if isinstance(asked, LiveQuery) else run(asked, name=name, source=source))
+def dashboard(
+    asked: Asked | LiveQuery,
+    *,
+    name: str = "query",
+    source: Source | str | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> Dashboard:
+    """Start a query (or take a running one) and give it a live, zoomable picture; see :func:`workbench.run`."""
+    if isinstance(asked, LiveQuery):
+        return Dashboard(asked)
+    return Dashboard(run(asked, name=name, source=source, parameters=parameters))
 
 
 def builder(source: Source | str | None = None) -> QueryForm:

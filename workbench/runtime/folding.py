@@ -17,7 +17,8 @@ from workbench.errors import DataError
 from workbench.kernels.slicing import NO_EDGES, Slices, cut, slices_of
 from workbench.logical import Column, Expression, Session, walk
 from workbench.plan import Fold, Partial, SharedPlan, grid_of
-from workbench.runtime.expressions import Columns, evaluate, evaluate_filter
+from workbench.runtime.expressions import Columns, evaluate
+from workbench.runtime.joining import steps_of
 from workbench.runtime.keys import Codes, number_keys
 from workbench.time import LIMIT, parse_duration
 
@@ -69,7 +70,10 @@ class Folder:
         self._inputs: list[tuple[Expression, str | None]] = []
         self._feeds = [Feed(partial.kind, self._columns(partial)) for partial in fold.partials]
         self.kinds = [feed.monoid for feed in self._feeds]
-        self.kernel = FoldKernel(self._feeds, runs=not fold.keys)
+        self.kernel = FoldKernel(self._feeds, runs=not (fold.keys or fold.gaps or fold.columns is not None))
+        read = [entry[0] for entry in self._inputs] + [named.expression for named in fold.keys]
+        gaps = [session.gap for session in fold.gaps if not isinstance(session.gap, int)]
+        self._steps = steps_of(fold.where, [*read, *gaps, *(fold.columns or ())])
 
     def _columns(self, partial: Partial) -> tuple[int, ...]:
         """The input columns of a partial."""
@@ -89,10 +93,11 @@ class Folder:
         """What the fold takes of a batch; every row of the batch has an event time and a slice."""
         batch, slices, spec = cut.batch, cut.slices, self.spec
         times = cut.times() if spec.gaps or spec.columns is not None else None
-        if spec.where is not None:
-            mask = evaluate_filter(spec.where, batch)
-            kept = mask.to_numpy(zero_copy_only=False)
-            batch, slices, times = batch.filter(mask), slices.only(kept), None if times is None else times[kept]
+        for step in self._steps:
+            batch, often = step(batch)
+            if often is not None:
+                slices = slices.only(often)
+                times = None if times is None else np.repeat(times, often)
         codes: Codes | None = None
         keys: list[pa.Array] = []
         if spec.keys and len(batch):

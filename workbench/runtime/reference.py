@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from workbench.logical import AggregateCall, Expression, Literal, Query, Workload, aggregate_calls
+from workbench.logical.joins import Join, TableColumn, joins_of
 from workbench.runtime.expressions import evaluate, evaluate_filter
 from workbench.runtime.reference_windows import Arrival, Row, windows_of
 from workbench.runtime.textbook import depends_on_order, recompute
@@ -73,6 +74,8 @@ def _rows(query: Query, batch: pa.Table) -> Iterable[Row]:
     for window in query.windows:
         read |= {part for part in vars(window).values() if isinstance(part, Expression)}
     for part in batch.combine_chunks().to_batches():
+        for join in joins_of(query.where):
+            part = _nested_loops(part, join)
         kept = [True] * len(part)
         if query.where is not None:
             kept = evaluate_filter(query.where, part).to_pylist()
@@ -82,6 +85,31 @@ def _rows(query: Query, batch: pa.Table) -> Iterable[Row]:
             if kept[index] and time is not None:
                 values = {argument: column[index] for argument, column in columns.items()}
                 yield Row(time, tuple(key[index] for key in keys), values)
+
+
+def _nested_loops(part: pa.RecordBatch, join: Join) -> pa.RecordBatch:
+    """Every row beside every row of the table that it matches."""
+    table = join.table.open().to_pylist()
+    keys = [evaluate(key, part).to_pylist() for key in join.keys]
+    rows: list[int] = []
+    partners: list[dict[str, Any]] = []
+    for row, values in enumerate(zip(*keys, strict=True)):
+        found = [line for line in table if all(map(_matches, values, (line[column] for column in join.columns)))]
+        if not found and join.kind == "left":
+            found = [dict.fromkeys(join.table.schema.names)]
+        rows += [row] * len(found)
+        partners += found
+    joined = part.take(pa.array(rows, pa.int64()))
+    for field in join.table.schema:
+        stored = TableColumn(field.type, join, field.name).stored
+        joined = joined.append_column(stored, pa.array([line[field.name] for line in partners], field.type))
+    return joined
+
+
+def _matches(left: Any, right: Any) -> bool:
+    if left is None or right is None:
+        return False
+    return bool(left == right or (left != left and right != right))
 
 
 def _values_of(argument: Expression, part: pa.RecordBatch) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Sources: recorded events that are replayed in order of arrival."""
+"""Sources: recorded events that are replayed in order of arrival. And static tables beside them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from workbench.datasets import Dataset
 from workbench.errors import QueryError, SourceError, did_you_mean
 from workbench.logical import Stream
+from workbench.logical.joins import StaticTable
 from workbench.time import SECOND, format_duration, parse_duration
 
 #: How far rows may come out of order where nobody says: short, so that results become final soon.
@@ -71,10 +72,7 @@ def make_source(
 
     Raises SourceError where the data cannot be read or the time column is not a timestamp.
     """
-    if not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise SourceError(
-            f"`{name}` cannot name a source", hint="use letters, digits and `_`, beginning with a letter"
-        )
+    _check_name(name, "a source")
     if isinstance(data, Dataset):
         time, arrival, delay = time or data.time, arrival or data.arrival, delay or data.delay
         paths = tuple(data.paths)
@@ -105,6 +103,36 @@ def _distance(what: str, text: str) -> int:
     if micros < 0:
         raise SourceError(f"the {what} must not be negative, got `{text}`")
     return micros
+
+
+def make_table(name: str, data: Data) -> StaticTable:
+    """A static table from Parquet files (a path, a folder or a list), or a table in memory.
+
+    Raises SourceError where the data cannot be read or is too large to travel with a plan.
+    """
+    _check_name(name, "a table")
+    if isinstance(data, Dataset):
+        data = list(data.paths)
+    if isinstance(data, pd.DataFrame | pa.Table):
+        table = _arrow(data)
+    else:
+        paths = _files(data)
+        _schema(paths)
+        table = pa.concat_tables(pq.read_table(path) for path in paths)
+    plain = pa.schema([_plain(field) for field in table.schema])
+    try:
+        return StaticTable.of(name, table.cast(plain).replace_schema_metadata())
+    except pa.ArrowInvalid as error:
+        raise SourceError(f"the table `{name}` has a time that is no whole microsecond: {error}") from None
+
+
+def _check_name(name: str, what: str) -> None:
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise SourceError(f"`{name}` cannot name {what}", hint="use letters, digits and `_`, beginning with a letter")
+
+
+def _arrow(data: pa.Table | pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(data, preserve_index=False) if isinstance(data, pd.DataFrame) else data
 
 
 def parse_replay(replay: str | float) -> float | None:
@@ -203,7 +231,7 @@ def _stamps(schema: pa.Schema) -> str:
 
 def _spill(name: str, data: pa.Table | pd.DataFrame) -> Path:
     """A table in memory as a Parquet file that lives as long as this process."""
-    table = pa.Table.from_pandas(data, preserve_index=False) if isinstance(data, pd.DataFrame) else data
+    table = _arrow(data)
     path = _spill_folder() / f"{name}-{os.urandom(4).hex()}.parquet"
     pq.write_table(table, path, row_group_size=1 << 15)
     return path

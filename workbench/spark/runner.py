@@ -5,6 +5,7 @@ That thread exists because ``query.stop()`` waits for the running callback, so a
 
 from __future__ import annotations
 
+import io
 import json
 import pickle
 import shutil
@@ -22,6 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from workbench.errors import EngineError
+from workbench.logical.joins import StaticTable
 from workbench.plan import SharedPlan
 from workbench.runtime.wire import Report, decode_report
 from workbench.spark.buckets import bucket_keys
@@ -143,7 +145,7 @@ class StreamRunner:
         self._folder.write(RunSpec(plan, 1, self._plan.stream.time, self._replay, keys))
         session.dataSource.register(ReplaySource)
         source = session.readStream.format(ReplaySource.name()).option("run_dir", str(self._folder.path)).load()
-        processor = BucketProcessor(plan, uuid.uuid4().hex)
+        processor = BucketProcessor(_without_tables(self._plan), uuid.uuid4().hex)
         results = source.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
         writer = results.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
         return writer.foreachBatch(self._apply).start()
@@ -237,6 +239,22 @@ class StreamRunner:
         seconds = latest.durationMs.get("triggerExecution", 0) / 1000
         with self._lock:
             self._progress = replace(self._progress, clock=offset.get("clock"), batch_seconds=seconds)
+
+
+class _WithoutTables(pickle.Pickler):
+    """Pickles all but the rows of static tables."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, StaticTable):
+            return StaticTable, (obj.name, obj.digest, obj.rows, obj.schema, b"")
+        return NotImplemented
+
+
+def _without_tables(plan: SharedPlan) -> bytes:
+    """A plan for the stateful operator, which joins nothing: Spark cannot hand it more than a MiB."""
+    content = io.BytesIO()
+    _WithoutTables(content).dump(plan)
+    return content.getvalue()
 
 
 def _remove(folder: Path) -> None:
