@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         table,
         tables,
     )
-    from workbench.notebook.dashboards import dashboard
+    from workbench.notebook.dashboards import builder, dashboard
     from workbench.session import LiveQuery
 
 _WHERE = {
@@ -37,6 +37,7 @@ _WHERE = {
     "SourceError": "errors",
     "WorkbenchError": "errors",
     "aggregate": "notebook",
+    "builder": "notebook.dashboards",
     "dashboard": "notebook.dashboards",
     "explain": "notebook",
     "load_ipython_extension": "notebook",
@@ -59,6 +60,7 @@ __all__ = [
     "SourceError",
     "WorkbenchError",
     "aggregate",
+    "builder",
     "dashboard",
     "datasets",
     "explain",

@@ -11,6 +11,8 @@ from benchmarks.workloads import (
     kernels_multi,
     kernels_single,
     lightsaber_fig15,
+    live_latency,
+    live_memory,
     over_rows,
     slideside_fig3,
 )
@@ -18,6 +20,8 @@ from benchmarks.workloads import (
 _MODULES = (
     first_picture,
     flights_full,
+    live_latency,
+    live_memory,
     kernels_single,
     kernels_multi,
     kernels_growth,

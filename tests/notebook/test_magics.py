@@ -213,6 +213,7 @@ def test_line_commands(shell: InteractiveShell, capsys: pytest.CaptureFixture[st
         ("%winquery sources", "Source `events`: 2 rows"),
         ("%winquery status totals", "totals: finished"),
         ("%winquery explain totals", "SharedPlan of `events`"),
+        ("%winquery plan totals", "SharedPlan of `events`"),
         ("%winquery levels", "totals: 2 seconds: 2 windows"),
         ("%winquery logs totals", "totals: finished, nothing went wrong"),
         ("%winquery tables", "no table yet: workbench.table(name, data)"),

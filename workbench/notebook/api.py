@@ -12,7 +12,8 @@ from workbench.language.builder import query as build_query
 from workbench.logical import Query
 from workbench.logical.joins import StaticTable
 from workbench.plan import explain as explain_plan
-from workbench.session import LiveQuery, Source, default_session
+from workbench.session import LiveQuery, Source
+from workbench.session import default_session as default_session
 from workbench.session.live import PlanText
 from workbench.session.sources import Data
 

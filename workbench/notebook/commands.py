@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+from IPython.display import display
 
 from workbench.algebra import AGGREGATES
 from workbench.errors import QueryError, did_you_mean
@@ -56,6 +57,11 @@ def _list(names: list[str]) -> None:
 def _status(names: list[str]) -> None:
     for handle in _handles(names):
         print(handle.status())
+
+
+def _plan(names: list[str]) -> None:
+    for handle in _handles(names):
+        display(handle.plan())
 
 
 def _explain(names: list[str]) -> None:
@@ -148,6 +154,7 @@ COMMANDS = {
     "levels": Command(_levels, "[NAME ...]", "the zoom levels of queries and how many windows each has"),
     "results": Command(_results, "[NAME]", "the results of a query so far, as a table"),
     "explain": Command(_explain, "[NAME ...]", "the shared plan that queries run in"),
+    "plan": Command(_plan, "[NAME ...]", "the same as a picture"),
     "logs": Command(_logs, "[NAME ...]", "why a query failed, with the trace of Spark"),
     "stop": Command(_stop, "[NAME ...]", "stop queries, all without a name; their results stay"),
     "sources": Command(_sources, "[NAME ...]", "the streams that FROM can name"),

@@ -1,5 +1,6 @@
 """From a workload to one shared plan: slice edges, shared partials, shared windows."""
 
+from workbench.plan.drawing import PlanView
 from workbench.plan.explain import explain
 from workbench.plan.grids import Bounds, Grid, grid_of, slice_edges
 from workbench.plan.shared import Assembly, Fold, Ingredient, Partial, QueryPlan, SharedPlan
@@ -14,6 +15,7 @@ __all__ = [
     "Grid",
     "Ingredient",
     "Partial",
+    "PlanView",
     "QueryPlan",
     "SharedPlan",
     "compile_workload",

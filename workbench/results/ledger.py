@@ -58,6 +58,10 @@ class LedgerLevel:
         if self._waiting > max(4_096, len(self._columns[0])):
             self._settle()
 
+    def move(self, schema: Schema, number: int) -> None:
+        """From now on this is the level at another position of a schema with the same columns."""
+        self._schema, self._number = schema, number
+
     def extent(self) -> tuple[int, int] | None:
         """Start of the oldest and end of the newest window, or None where there is none."""
         _, _, starts, ends, *_ = self._settle()

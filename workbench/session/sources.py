@@ -21,10 +21,11 @@ from workbench.datasets import Dataset
 from workbench.errors import QueryError, SourceError, did_you_mean
 from workbench.logical import Stream
 from workbench.logical.joins import StaticTable
-from workbench.time import SECOND, parse_duration
+from workbench.time import SECOND, format_duration, parse_duration
 
 #: How far rows may come out of order where nobody says: short, so that results become final soon.
 DEFAULT_DELAY = "10 minutes"
+_SPILL = "winquery-tables-"
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,20 @@ def parse_replay(replay: str | float) -> float | None:
     return speed
 
 
+def source_arguments(source: Source) -> list[str]:
+    """The arguments of a call that makes this source again, after its name, as Python.
+
+    A table that was in memory is told by ``data``, a name that the reader must fill in.
+    """
+    spilled = source.paths[0].parent.name.startswith(_SPILL)
+    paths = [str(path) for path in source.paths]
+    data = "data" if spilled else repr(paths[0] if len(paths) == 1 else paths)
+    arguments = {"time": source.stream.time, "arrival": source.arrival, "delay": format_duration(source.stream.delay)}
+    if source.speed is not None:
+        arguments["replay"] = f"{source.speed / SECOND:.10g}x"
+    return [data, *(f"{name}={value!r}" for name, value in arguments.items() if value is not None)]
+
+
 def _files(data: Any) -> tuple[Path, ...]:
     given = [data] if isinstance(data, str | os.PathLike) else list(data)
     found: list[Path] = []
@@ -224,6 +239,6 @@ def _spill(name: str, data: pa.Table | pd.DataFrame) -> Path:
 
 @cache
 def _spill_folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="winquery-tables-")
+    folder = tempfile.mkdtemp(prefix=_SPILL)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)

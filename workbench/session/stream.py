@@ -7,7 +7,8 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.logical import Query, Workload
+from workbench.errors import QueryError
+from workbench.logical import Query, Window, Workload
 from workbench.plan import SharedPlan, compile_workload
 from workbench.results import QueryResults, ResultBatch
 from workbench.runtime.lowering import result_schema
@@ -56,15 +57,52 @@ class SharedStream:
                 if entry.query in queries
             }
             results = self._results | fresh
-            older = self._runner
-            clock = None if older is None else older.progress().clock
-            runner = self._launch(plan, self.source, clock, _deliver_to(results))
-            runner.start()
-            self._runner, self._queries, self._results = runner, workload, results
-            self._plans |= dict.fromkeys(workload, plan)
-            if older is not None:
-                older.stop()
+            self._change(plan, results)
             return [results[query.name] for query in queries]
+
+    def add_level(self, name: str, window: Window) -> Query:
+        """Give a running query one more zoom level; its results and those of all others stay. Returns the new query.
+
+        On an error everything goes on as before.
+        """
+        with self._lock:
+            query = self._queries.get(name)
+            if query is None:
+                raise QueryError(f"the query `{name}` does not run", hint="run its cell again")
+            if window in query.windows:
+                raise QueryError(f"the query `{name}` has the level `{window.label}` already")
+            regular = [each for each in query.windows if isinstance(each, Window)]
+            if len(regular) < len(query.windows):
+                other = next(each for each in query.windows if not isinstance(each, Window))
+                raise QueryError(
+                    f"windows `{other.label}` have no zoom levels", hint="only `window` and `zoom` have them"
+                )
+            windows = tuple(sorted((*regular, window), key=lambda each: (each.size, each.slide, each.offset)))
+            changed = replace(query, windows=windows)
+            workload = self._queries | {name: changed}
+            plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
+            position = windows.index(window)
+            schema = next(result_schema(entry) for entry in plan.queries if entry.query is changed)
+            store = self._results[name]
+            store.add_level(schema.levels[position], position)
+            try:
+                self._change(plan, self._results)
+            except Exception:
+                store.drop_level(position)
+                raise
+            return changed
+
+    def _change(self, plan: SharedPlan, results: dict[str, QueryResults]) -> None:
+        """Run another plan instead of the one that runs, from the clock of which it goes on."""
+        older = self._runner
+        clock = None if older is None else older.progress().clock
+        runner = self._launch(plan, self.source, clock, _deliver_to(results, plan))
+        runner.start()
+        queries = {entry.query.name: entry.query for entry in plan.queries}
+        self._runner, self._queries, self._results = runner, queries, results
+        self._plans |= dict.fromkeys(queries, plan)
+        if older is not None:
+            older.stop()
 
     def remove(self, name: str) -> None:
         """Take a query out. The plan goes on as it is for the others and is trimmed at the next change."""
@@ -104,8 +142,12 @@ class SharedStream:
         return ended
 
 
-def _deliver_to(results: dict[str, QueryResults]) -> Deliver:
-    """Hands the results of a micro-batch to the stores that ``results`` still holds, on Spark's callback thread."""
+def _deliver_to(results: dict[str, QueryResults], plan: SharedPlan) -> Deliver:
+    """Hands the results of a micro-batch to the stores that ``results`` still holds, on Spark's callback thread.
+
+    A level goes by its label: a store may have got one more, of which this plan knows nothing.
+    """
+    labels = {entry.query.name: [window.label for window in entry.query.windows] for entry in plan.queries}
 
     def deliver(reports: list[Report]) -> None:
         by_query: dict[str, list[ResultBatch]] = defaultdict(list)
@@ -115,6 +157,6 @@ def _deliver_to(results: dict[str, QueryResults]) -> Deliver:
         for name, batches in by_query.items():
             store = results.get(name)
             if store is not None:
-                store.apply(batches)
+                store.apply(batches, labels[name])
 
     return deliver
