@@ -45,9 +45,12 @@ class Slices:
         bounds = np.minimum(np.maximum(self.bounds[first : last + 1], low), high) - low
         return Slices(self.starts, self.places[first:last], bounds)
 
-    def only(self, mask: Array) -> Slices:
-        """Those of the rows that a mask keeps. ``starts`` stay; some may have no row left."""
-        kept = np.concatenate(([0], np.cumsum(mask)))
+    def only(self, times: Array) -> Slices:
+        """Those of the rows that a mask keeps, or of each as often as ``times`` says.
+
+        ``starts`` stay; some may have no row left.
+        """
+        kept = np.concatenate(([0], np.cumsum(times)))
         return Slices(self.starts, self.places, kept[self.bounds])
 
 

@@ -1,10 +1,12 @@
 // The page's end of a live dashboard; live.py describes the messages.
 
-const ACK_MS = 100 // at most one acknowledgement in this time
+const ACK_MS = 50 // at most one acknowledgement in this time
+const HIDDEN_MS = 1_000 // a frame that has not come after this will not come
 const ALIVE_MS = 10_000 // a sign of life, so that a forgotten page is sent a snapshot
 const ASK_MS = 3_000 // an unanswered question is asked again
 const INPUT_MS = 40 // changes by the user are sent at most this often
-const CALM_MS = 400 // what the user has just moved is not moved by the kernel for so long
+const CALM_MS = 400 // a range that the user has just moved is not moved by the kernel for so long
+const SILENCE_MS = 12_000 // a kernel that says nothing for so long is told of as gone
 
 let loading = null // one BokehJS for all dashboards of this browser page
 
@@ -25,6 +27,14 @@ async function runScript(bytes) {
   URL.revokeObjectURL(url)
 }
 
+function saveAs(name, blob) {
+  const link = document.createElement("a")
+  link.href = URL.createObjectURL(blob)
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+}
+
 class Page {
   constructor(model, el) {
     this.model = model
@@ -38,10 +48,15 @@ class Page {
       this.queue = this.queue.then(() => this.handle(content, buffers)).catch((error) => this.fail(error))
     }
     model.on("msg:custom", this.onMessage)
+    this.heard = Date.now()
     this.onHide = () => this.say("bye")
     window.addEventListener("pagehide", this.onHide)
     this.alive = setInterval(() => !this.asked && this.say("ack", {sequence: this.sequence}), ALIVE_MS)
     this.patience = setInterval(() => this.asked && Date.now() - this.asked > ASK_MS && this.ask(), ASK_MS)
+    this.watch = setInterval(() => this.listen(), 1_000)
+    this.lab = new MutationObserver(() => this.tellTheme())
+    this.lab.observe(document.body, {attributes: true, attributeFilter: ["data-jp-theme-light", "class"]})
+    this.tellTheme()
     this.ask()
   }
 
@@ -52,17 +67,53 @@ class Page {
   }
 
   say(type, rest = {}) {
-    this.model.send({type, page: this.name, ...rest})
+    try {
+      this.model.send({type, page: this.name, ...rest})
+    } catch (error) {
+      console.debug("the kernel cannot be told", error) // it has gone: `listen` says so
+    }
+  }
+
+  // Light or dark: JupyterLab says so at the body, other pages leave it to the browser.
+  tellTheme() {
+    const light = document.body.dataset.jpThemeLight
+    const dark = light == null ? matchMedia("(prefers-color-scheme: dark)").matches : light === "false"
+    const name = dark ? "dark" : "light"
+    if (name === this.theme) return
+    this.theme = name
+    this.say("theme", {name})
+  }
+
+  // Say so when the kernel has gone, and take it back when it speaks again. The picture stays.
+  listen() {
+    const gone = this.doc != null && Date.now() - this.heard > SILENCE_MS
+    if (!gone) {
+      this.note?.remove()
+      this.note = null
+    } else if (this.note == null) {
+      const since = new Date(this.heard).toLocaleTimeString()
+      this.note = document.createElement("div")
+      this.note.setAttribute("role", "alert")
+      this.note.style.cssText =
+        "padding:6px 10px;font:13px sans-serif;color:#fff;background:#c92a2a;border-radius:3px"
+      this.note.textContent =
+        `the kernel has not answered since ${since}: the picture is from then. ` +
+        "If the kernel has died or was restarted, run the cell again."
+      this.el.prepend(this.note)
+    }
   }
 
   async handle(content, buffers) {
+    this.heard = Date.now()
     switch (content.type) {
       case "script":
         return content.page === this.name ? this.script(buffers) : null
       case "snapshot":
-        return content.pages.includes(this.name) ? this.snapshot(content) : null
+        return content.pages.includes(this.name) ? this.snapshot(content, buffers[0]) : null
       case "patch":
         return this.patch(content, buffers)
+      case "file":
+        return content.page === this.name ? saveAs(content.name, new Blob(buffers)) : null
       case "closed":
         return this.stop()
     }
@@ -76,9 +127,9 @@ class Page {
     this.ask()
   }
 
-  async snapshot({document: text, sequence, inputs}) {
+  async snapshot({sequence, inputs, menu, plots}, packed) {
     if (!this.asked) return
-    const json = JSON.parse(text)
+    const json = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).json()
     if (!bokeh(json.version)) await loading // by another dashboard of this page
     const B = bokeh(json.version)
     if (!B) return this.say("script")
@@ -86,6 +137,8 @@ class Page {
     this.clear()
     this.inputs = new Set(inputs.map(([id, attr]) => `${id}.${attr}`))
     this.doc = B.require("document/index").Document.from_json(json)
+    this.menu = menu
+    this.plots = plots
     this.doc.on_change((event) => this.changed(event))
     this.sequence = sequence
     this.views = await B.embed.add_document_standalone(this.doc, this.el)
@@ -103,7 +156,8 @@ class Page {
       const patch = JSON.parse(text)
       const now = Date.now()
       patch.events = patch.events.filter(
-        ({model, attr}) => !(now - (this.touched.get(`${model?.id}.${attr}`) ?? 0) < CALM_MS),
+        ({model, attr}) =>
+          (attr !== "start" && attr !== "end") || now - (this.touched.get(`${model?.id}.${attr}`) ?? 0) >= CALM_MS,
       )
       const bytes = ({buffer, byteOffset, byteLength}) => buffer.slice(byteOffset, byteOffset + byteLength)
       this.doc.apply_json_patch(patch, new Map(ids.map((id, i) => [id, bytes(buffers[i])])))
@@ -111,10 +165,18 @@ class Page {
     this.acknowledge()
   }
 
+  // After the frame that shows it, so that a page too slow for its plots is sent less; a hidden page has no frames.
   acknowledge() {
-    this.ack ??= setTimeout(() => {
+    if (this.ack) return
+    const ack = (this.ack = {})
+    const say = () => {
+      if (this.ack !== ack) return
       this.ack = null
       this.say("ack", {sequence: this.sequence})
+    }
+    setTimeout(() => {
+      requestAnimationFrame(() => setTimeout(say))
+      setTimeout(say, HIDDEN_MS)
     }, ACK_MS)
   }
 
@@ -122,6 +184,7 @@ class Page {
   changed({model, attr, value, sync}) {
     const key = `${model?.id}.${attr}`
     if (sync === false || !this.inputs.has(key)) return
+    if (model.id === this.menu) return this.export(model)
     this.touched.set(key, Date.now())
     this.pending.set(key, {id: model.id, attr, value})
     this.flush ??= setTimeout(() => {
@@ -129,6 +192,35 @@ class Page {
       for (const message of this.pending.values()) this.say("set", message)
       this.pending.clear()
     }, INPUT_MS)
+  }
+
+  // The menu of files: pictures of the canvas are made here, everything else in the kernel.
+  export(menu) {
+    const kind = menu.value
+    const nothing = menu.options[0]
+    if (kind === nothing) return
+    setTimeout(() => menu.setv({value: nothing}, {sync: false}))
+    if (kind !== "PNG") return this.say("set", {id: menu.id, attr: "value", value: kind})
+    return this.picture().then((blob) => saveAs(`${this.doc.title()}.png`, blob))
+  }
+
+  // The plots on show, on the ground of the theme.
+  picture() {
+    const root = [...this.views].find((view) => view.model === this.doc.roots()[0])
+    const plots = root.child_views.filter(({model}) => this.plots.includes(model.id) && model.visible)
+    const layers = plots.map((view) => view.export("png").canvas)
+    const canvas = document.createElement("canvas")
+    canvas.width = Math.max(1, ...layers.map(({width}) => width))
+    canvas.height = Math.max(1, layers.reduce((height, layer) => height + layer.height, 0))
+    const ground = canvas.getContext("2d")
+    ground.fillStyle = getComputedStyle(root.el).backgroundColor
+    ground.fillRect(0, 0, canvas.width, canvas.height)
+    let top = 0
+    for (const layer of layers) {
+      ground.drawImage(layer, 0, top)
+      top += layer.height
+    }
+    return new Promise((resolve) => canvas.toBlob(resolve, "image/png"))
   }
 
   // What the layout has found out before anybody listened: the width of the plots.
@@ -157,8 +249,12 @@ class Page {
 
   // The kernel has closed the dashboard: the last picture stays.
   stop() {
+    this.ack = null // an acknowledgement on its way is not sent any more
     clearInterval(this.alive)
     clearInterval(this.patience)
+    clearInterval(this.watch)
+    this.lab.disconnect()
+    this.note?.remove()
     this.inputs = new Set()
     window.removeEventListener("pagehide", this.onHide)
   }

@@ -5,8 +5,9 @@ sends all pending document events as one message, at most five times a second an
 callbacks only put messages into a queue, so neither the main thread nor a Spark callback ever waits for a plot.
 
 Messages to pages: ``script`` (BokehJS, from the installed package), ``snapshot`` (the whole document), ``patch``
-(document events), ``closed``. Messages from pages: ``script`` and ``hello`` (please send these), ``ack``, ``set``
-(one property of :attr:`DashboardView.inputs`), ``bye``. ``live.js`` is the other end.
+(document events), ``file`` (to be saved by one page), ``alive`` (nothing has changed), ``closed``. Messages from
+pages: ``script`` and ``hello`` (please send these), ``ack``, ``set`` (one property of
+:attr:`DashboardView.inputs`), ``theme`` (light or dark), ``bye``. ``live.js`` is the other end.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import contextlib
 import logging
 import threading
 import time
+import zlib
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,6 +29,7 @@ from bokeh.document.events import DocumentPatchedEvent
 from bokeh.protocol.messages.patch_doc import patch_doc
 from IPython.display import DisplayHandle, display
 
+from workbench.widgets.export import KINDS
 from workbench.widgets.pages import OPEN_LOOP, Pages
 from workbench.widgets.picture import picture
 from workbench.widgets.view import DashboardView
@@ -36,6 +40,10 @@ log = logging.getLogger(__name__)
 TICK = 0.2
 #: Seconds between two looks at the status while the data does not change.
 IDLE = 1.0
+#: Bytes a second on the average: Jupyter's server drops what is beyond a megabyte, without a word.
+BYTES = 700_000
+#: Seconds of silence after which pages are told that the kernel lives. Without it they say that it does not.
+ALIVE = 3.0
 
 _SCRIPTS = ("bokeh.min.js", "bokeh-widgets.min.js")
 _WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
@@ -63,6 +71,8 @@ class LiveDashboard(anywidget.AnyWidget):
         self._events: list[DocumentPatchedEvent] = []
         self._handles: list[DisplayHandle] = []
         self._due = 0.0
+        self._spoke = 0.0
+        view.controls.allow_export()
         self._wake = threading.Event()
         self._ended = threading.Event()
         _route_replies_away(self.comm)
@@ -74,9 +84,15 @@ class LiveDashboard(anywidget.AnyWidget):
     @classmethod
     def show(cls, name: str, view: DashboardView) -> LiveDashboard:
         """Display ``view`` below the running cell; a dashboard shown before under ``name`` is closed."""
+        dashboard = cls.opened(name, view)
+        display(dashboard)
+        return dashboard
+
+    @classmethod
+    def opened(cls, name: str, view: DashboardView) -> LiveDashboard:
+        """A dashboard for whoever displays it; one opened before under ``name`` is closed."""
         cls.close_named(name)
         dashboard = cls._open[name] = cls(view)
-        display(dashboard)
         return dashboard
 
     @classmethod
@@ -167,10 +183,11 @@ class LiveDashboard(anywidget.AnyWidget):
         if not self._pages.ready(now):
             # The acknowledgement wakes us; the pause is for pages that do not answer.
             return OPEN_LOOP / 4
-        self._due = now + TICK
         self.view.fail(None)
         self.view.refresh()
-        self._send_events(now)
+        self._due = now + max(TICK, self._send_events(now) / BYTES)
+        if now - self._spoke > ALIVE:
+            self._say({"type": "alive"})
         return IDLE
 
     def _recover(self, message: str) -> None:
@@ -201,8 +218,13 @@ class LiveDashboard(anywidget.AnyWidget):
                     self._asking.add(page)
                 case "ack" if not self._pages.heard(page, int(message["sequence"]), now):
                     self._asking.add(page)
+                case "set" if message["id"] == self.view.controls.menu.id:
+                    self._send_file(page, str(message["value"]))
                 case "set":
                     values[message["id"], message["attr"]] = (message["value"], page)
+                case "theme":
+                    self.view.page_theme(str(message.get("name")))
+                    called = True
                 case "bye":
                     self._pages.goodbye(page)
                     self._asking.discard(page)
@@ -213,28 +235,48 @@ class LiveDashboard(anywidget.AnyWidget):
 
     def _send_script(self, page: str) -> None:
         folder = Path(bokeh.__file__).parent / "server" / "static" / "js"
-        self.send({"type": "script", "page": page}, [(folder / name).read_bytes() for name in _SCRIPTS])
+        self._say({"type": "script", "page": page}, [(folder / name).read_bytes() for name in _SCRIPTS])
+
+    def _send_file(self, page: str, kind: str) -> None:
+        """What a page has asked for in the menu of files."""
+        if kind not in KINDS:
+            return
+        try:
+            file = self.view.export(kind)
+        except Exception as error:
+            log.exception("the dashboard `%s` could not be exported", self.view.title)
+            self.view.fail(f"the file could not be made: {error}")
+            return
+        self._say({"type": "file", "page": page, "name": file.name}, [file.content])
+
+    def _say(self, content: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+        self._spoke = time.monotonic()
+        self.send(content, list(buffers))
 
     def _send_snapshot(self, pages: set[str], now: float) -> None:
         """The whole document for some pages; events still pending must have been sent before."""
-        document = serialize_json(self._document.to_json(deferred=False))
+        # Packed: times are the same for all keys, and a server drops messages of some megabytes.
+        document = zlib.compress(serialize_json(self._document.to_json(deferred=False)).encode(), 1)
         # Every page now knows every model: later patches refer to them by id.
         self._document.models.flush_synced()
         for page in pages:
             self._pages.hello(page, now)
         self._asking = self._asking - pages
-        self.send(
+        self._say(
             {
                 "type": "snapshot",
                 "pages": sorted(pages),
                 "sequence": self._pages.sequence,
-                "document": document,
                 "inputs": [list(key) for key in self._inputs],
-            }
+                "menu": self.view.controls.menu.id,
+                "plots": [model.id for model in self.view.plots],
+            },
+            [document],
         )
 
-    def _send_events(self, now: float) -> None:
-        """All pending events as one message; those that a page caused, as one more that it skips."""
+    def _send_events(self, now: float) -> int:
+        """All pending events as one message, those a page caused as one more that it skips; returns the bytes."""
+        size = 0
         events, self._events = self._events, []
         for setter in sorted({event.setter or "" for event in events}):
             chosen = [event for event in events if (event.setter or "") == setter]
@@ -246,7 +288,10 @@ class LiveDashboard(anywidget.AnyWidget):
                 "patch": serialize_json(message.content),
                 "buffers": [buffer.id for buffer in message.buffers],
             }
-            self.send(content, [buffer.to_bytes() for buffer in message.buffers])
+            buffers = [buffer.to_bytes() for buffer in message.buffers]
+            size += len(content["patch"]) + sum(map(len, buffers))
+            self._say(content, buffers)
+        return size
 
 
 def _route_replies_away(comm: Any) -> None:

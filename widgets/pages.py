@@ -1,7 +1,7 @@
 """Who watches a dashboard, and whether one may be sent more: the pure part of the protocol with pages.
 
 Every view of a widget in every browser is a *page*. All pages see all messages, each with a sequence number; a page
-acknowledges the last one it has drawn, at most every 100 ms, so the slowest page sets the pace.
+acknowledges the last one once it is on the screen, at most every 50 ms, so the slowest page sets the pace.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 #: Messages on their way to a page at most.
-WINDOW = 3
+WINDOW = 2
 #: Seconds without the acknowledgement that is due, after which a page is counted as not answering.
 PATIENCE = 1.5
 #: Seconds between two messages while no page answers (the kernel may be unable to hear them).

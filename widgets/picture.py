@@ -18,8 +18,11 @@ import numpy.typing as npt
 from workbench.results import QueryResults
 from workbench.time import DAY, HOUR, MINUTE, SECOND
 from workbench.widgets import theme
+from workbench.widgets.keys import Key, key_label, rank_keys
 from workbench.widgets.levels import choose_level
-from workbench.widgets.points import Points, key_label, rank_keys, read_points
+from workbench.widgets.points import Points
+from workbench.widgets.reading import read_points
+from workbench.widgets.theme import LIGHT
 
 Array = npt.NDArray[Any]
 
@@ -38,34 +41,37 @@ def picture(
     visible: tuple[int, int] | None = None,
     *,
     level: int | None = None,
+    keys: Sequence[Key] | None = None,
     top: int = 20,
     width: int = 960,
     height: int = 200,
 ) -> str:
     """SVG text of a query's results, one panel of ``height`` pixels per value column.
 
-    ``visible`` is the range of window ends in microseconds, by default all that is kept; ``level`` by default the one
-    that a plot of this width would choose. An empty store gives a picture that says so.
+    ``visible`` is the range of window ends in microseconds, by default all that is kept; ``level`` by default
+    the one that a plot of this width would choose; ``keys`` by default the ``top`` most important ones. An empty
+    store gives a picture that says so.
     """
     shapes = results.schema.levels
     inner = width - _LEFT - _RIGHT
     start, end = visible or _extent(results)
     chosen = choose_level(shapes, end - start, inner) if level is None else level
-    keys = rank_keys(results, top)
+    keys = rank_keys(results, top) if keys is None else keys
     parts = [_text(_LEFT, 22, title or results.schema.query, size=16, weight=600)]
-    parts.append(_text(width - _RIGHT, 22, f"level: {shapes[chosen].label}", anchor="end", ink=theme.MUTED))
+    parts.append(_text(width - _RIGHT, 22, f"level: {shapes[chosen].label}", anchor="end", ink=LIGHT.muted))
     top_edge: float = _HEAD
     if results.schema.keys and keys:
         entries, top_edge = _legend([key_label(key) for key in keys], top_edge, width)
         parts += entries
     points = read_points(results, chosen, start, end, inner, keys)
     names = list(points)
+    label = "window end (UTC)" if shapes[chosen].regular else "time (UTC)"
     for position, name in enumerate(names):
-        box = _Box(start, end, top_edge, inner, height)
+        box = _Box(start, end, top_edge, inner, height, label)
         parts += box.panel(name, points[name], last=position == len(names) - 1)
         top_edge += height + _GAP
     if not keys:
-        parts.append(_text(width / 2, _HEAD + height / 2, "no window yet", anchor="middle", ink=theme.MUTED))
+        parts.append(_text(width / 2, _HEAD + height / 2, "no window yet", anchor="middle", ink=LIGHT.muted))
     total = top_edge - _GAP + _FOOT
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" width="{width}" height="{total}" '
@@ -84,8 +90,9 @@ def save_svg(results: QueryResults, path: str | Path, title: str = "") -> Path:
 class _Box:
     """The frame of one panel: maps times and values to pixels."""
 
-    def __init__(self, start: int, end: int, top: float, width: float, height: float) -> None:
-        self.start, self.end, self.top, self.width, self.height = start, max(end, start + 1), top, width, height
+    def __init__(self, start: int, end: int, top: float, width: float, height: float, label: str) -> None:
+        self.start, self.end, self.label = start, max(end, start + 1), label
+        self.top, self.width, self.height = top, width, height
 
     def panel(self, name: str, points: Points, last: bool) -> list[str]:
         """The parts of a panel: axes, grid, lines."""
@@ -102,14 +109,14 @@ class _Box:
             f'height="{self.height}"/></clipPath><g clip-path="url(#{clip})" fill="none" stroke-width="1.6">'
         )
         for key in range(points.y.shape[1]):
-            parts.append(self._path(*points.final(), key, ""))
+            parts.append(self._path(points.final(), key, ""))
             dash = " ".join(map(str, theme.OPEN_DASH))
             extra = f' stroke-dasharray="{dash}" stroke-opacity="{theme.OPEN_ALPHA}"'
-            parts.append(self._path(*points.provisional(), key, extra))
+            parts.append(self._path(points.provisional(), key, extra))
         for x, y, key in zip(*points.dots(), strict=True):
-            parts.append(f'<circle cx="{self._x(x):.1f}" cy="{self._y(y):.1f}" r="2" fill="{theme.colour(key)}"/>')
+            parts.append(f'<circle cx="{self._x(x):.1f}" cy="{self._y(y):.1f}" r="2" fill="{LIGHT.colour(key)}"/>')
         edge = f"M{_LEFT} {self.top}V{bottom}H{_LEFT + self.width}"
-        parts.append(f'</g><path d="{edge}" fill="none" stroke="{theme.RULE}"/>')
+        parts.append(f'</g><path d="{edge}" fill="none" stroke="{LIGHT.rule}"/>')
         return parts
 
     def _x(self, time: Any) -> Any:
@@ -121,10 +128,10 @@ class _Box:
         low, high = self.low / scale, self.high / scale
         return self.top + self.height * (1 - (value / scale - low) / (high - low))
 
-    def _path(self, x: Array, y: Array, key: int, extra: str) -> str:
-        if not len(x):
+    def _path(self, points: Points, key: int, extra: str) -> str:
+        if not len(points.x):
             return ""
-        xs, ys = self._x(x[:, key]), self._y(y[:, key])
+        xs, ys = self._x(points.x[:, key]), self._y(points.y[:, key])
         commands = []
         drawing = False
         for at, value, there in zip(xs, ys, np.isfinite(ys), strict=True):
@@ -133,18 +140,18 @@ class _Box:
             drawing = bool(there)
         if not commands:
             return ""
-        return f'<path d="{"".join(commands)}" stroke="{theme.colour(key)}"{extra}/>'
+        return f'<path d="{"".join(commands)}" stroke="{LIGHT.colour(key)}"{extra}/>'
 
     def _value_axis(self, name: str) -> list[str]:
         middle = self.top + self.height / 2
         parts = [
             f'<text transform="translate(18 {middle:.0f}) rotate(-90)" text-anchor="middle" font-size="13" '
-            f'fill="{theme.INK}">{escape(name)}</text>'
+            f'fill="{LIGHT.ink}">{escape(name)}</text>'
         ]
         for tick in _ticks(self.low, self.high):
             y = self._y(tick)
-            parts.append(f'<path d="M{_LEFT} {y:.1f}h{self.width}" stroke="{theme.GRID}"/>')
-            parts.append(_text(_LEFT - 8, y + 4, f"{tick:,.10g}", anchor="end", size=11, ink=theme.MUTED))
+            parts.append(f'<path d="M{_LEFT} {y:.1f}h{self.width}" stroke="{LIGHT.grid}"/>')
+            parts.append(_text(_LEFT - 8, y + 4, f"{tick:,.10g}", anchor="end", size=11, ink=LIGHT.muted))
         return parts
 
     def _time_axis(self, last: bool) -> list[str]:
@@ -153,7 +160,7 @@ class _Box:
         day = None
         for tick in range(-(-self.start // step) * step, self.end + 1, step):
             x = self._x(tick)
-            parts.append(f'<path d="M{x:.1f} {self.top}v{self.height}" stroke="{theme.GRID}"/>')
+            parts.append(f'<path d="M{x:.1f} {self.top}v{self.height}" stroke="{LIGHT.grid}"/>')
             if not last:
                 continue
             moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=tick)
@@ -161,13 +168,13 @@ class _Box:
             bottom = self.top + self.height
             if step < DAY:
                 clock = f"{moment:%H:%M}" if step >= MINUTE else f"{moment:%H:%M:%S}"
-                parts.append(_text(x, bottom + 16, clock, anchor="middle", size=11, ink=theme.MUTED))
+                parts.append(_text(x, bottom + 16, clock, anchor="middle", size=11, ink=LIGHT.muted))
             if date != day:
                 below = bottom + (30 if step < DAY else 16)
-                parts.append(_text(x, below, date, anchor="middle", size=11, ink=theme.MUTED))
+                parts.append(_text(x, below, date, anchor="middle", size=11, ink=LIGHT.muted))
             day = date
         if last:
-            label = "window end (UTC)"
+            label = self.label
             parts.append(_text(_LEFT + self.width, self.top + self.height + 48, label, anchor="end", size=12))
         return parts
 
@@ -177,8 +184,8 @@ def _extent(results: QueryResults) -> tuple[int, int]:
     for level, shape in enumerate(results.schema.levels):
         extent = results.extent(level)
         if extent is not None:
-            start = extent[0] + shape.size
-            return start, max(extent[1], start + shape.slide)
+            start = extent[0] + (shape.size if shape.regular else 0)
+            return start, max(extent[1], start + shape.slide, start + 1)
     return 0, HOUR
 
 
@@ -189,7 +196,7 @@ def _legend(labels: Sequence[str], top: float, width: int) -> tuple[list[str], f
     for position, label in enumerate(labels):
         row, place = divmod(position, columns)
         x, y = _LEFT + place * column, top + 8 + row * 18
-        parts.append(f'<path d="M{x} {y}h18" stroke="{theme.colour(position)}" stroke-width="2.5"/>')
+        parts.append(f'<path d="M{x} {y}h18" stroke="{LIGHT.colour(position)}" stroke-width="2.5"/>')
         parts.append(_text(x + 24, y + 4, label, size=12))
     return parts, top + 18 * (1 + (len(labels) - 1) // columns) + 10
 
@@ -206,7 +213,7 @@ def _ticks(low: float, high: float) -> Array:
 
 
 def _text(
-    x: float, y: float, text: str, *, anchor: str = "start", size: int = 13, weight: int = 400, ink: str = theme.INK
+    x: float, y: float, text: str, *, anchor: str = "start", size: int = 13, weight: int = 400, ink: str = LIGHT.ink
 ) -> str:
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" font-weight="{weight}" '

@@ -8,105 +8,168 @@ and makes sure that only one thread at a time touches view and document.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from html import escape
+from dataclasses import dataclass, field
 from typing import Any
 
 from bokeh.document import Document
 from bokeh.layouts import gridplot
-from bokeh.models import Column, Div, InlineStyleSheet, Model, RadioButtonGroup, Range1d, Row, Select, Spacer
+from bokeh.models import Column, Model
 
-from workbench.errors import QueryError
+from workbench.errors import QueryError, WorkbenchError
 from workbench.results import QueryResults
-from workbench.time import HOUR
-from workbench.widgets import theme
-from workbench.widgets.figures import KeyLegend, Panel, WindowBounds
-from workbench.widgets.levels import choose_level
-from workbench.widgets.points import Key, key_label, rank_keys, read_points
+from workbench.widgets import export, multiples
+from workbench.widgets.axis import ALL, FOLLOW, HOLD, TimeAxis
+from workbench.widgets.bands import Roles
+from workbench.widgets.controls import AUTO, Controls, Shown
+from workbench.widgets.figures import Panel
+from workbench.widgets.hover import WindowBounds
+from workbench.widgets.keys import Key, key_label
+from workbench.widgets.legend import KeyLegend
+from workbench.widgets.levels import choose_level, finer_level
+from workbench.widgets.multiples import Multiples
+from workbench.widgets.picker import KeyPicker
+from workbench.widgets.picture import picture
+from workbench.widgets.reading import read_points
 from workbench.widgets.strip import strip_html
+from workbench.widgets.table import table_html
+from workbench.widgets.theme import THEMES, Theme
 
-ALL, FOLLOW, HOLD = 0, 1, 2
+__all__ = ["ALL", "FOLLOW", "HOLD", "Backing", "DashboardView"]
 
 #: Width in pixels that is assumed until a page tells its own.
 WIDTH = 1_000
+#: Seconds between two renewals of a text.
+_CALM = 1.0
+#: Keys beyond which bands would hide each other, so that they are drawn only on demand.
+_BANDS = 3
 
-_AUTO = "auto"
-_RANK_SECONDS = 10.0
-_SMALL = f":host, .bk-input, .bk-btn, label {{ font: 13px {theme.FONT}; }}"
+
+@dataclass(frozen=True)
+class Backing:
+    """What a view may know of the query behind the results; everything is optional.
+
+    ``status()`` gives the facts of the strip (see :func:`workbench.widgets.strip.strip_html`) and is called at every
+    refresh, so it must be quick. ``roles`` says which columns make a band and which one counts. ``texts()`` gives
+    the query as texts by kind, such as ``SQL`` and ``Python``, ``plan()`` the shared plan as HTML.
+    ``add_level(label)`` adds a zoom level to the running query, without waiting for results.
+    """
+
+    status: Callable[[], Mapping[str, Any]] = dict
+    roles: Roles = field(default_factory=Roles)
+    texts: Callable[[], Mapping[str, str]] = dict
+    plan: Callable[[], str] = str
+    add_level: Callable[[str], object] | None = None
+
+
+class Pace:
+    """Texts that make a page lay itself out anew are renewed at most once a second, unless there is news."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[float, object]] = {}
+
+    def due(self, name: str, news: object) -> bool:
+        """Whether ``name`` is to be renewed now; ``news`` is what cannot wait if it has changed."""
+        now = time.monotonic()
+        at, known = self._last.get(name, (-_CALM, None))
+        if news == known and now - at < _CALM:
+            return False
+        self._last[name] = (now, news)
+        return True
 
 
 class DashboardView:
     """One figure per numeric value column over one linked time axis, one line per key.
 
-    ``results`` is the store it reads; ``status`` returns the facts of the strip (see
-    :func:`workbench.widgets.strip.strip_html`) and is called at every refresh, so it must be quick; ``top`` bounds
-    the number of keys drawn, ``height`` is that of one figure in pixels.
-
-    The time axis is in one of three modes: ``ALL`` shows everything kept, ``FOLLOW`` keeps its width and moves
-    with the newest window, ``HOLD`` stays where it is. A pan or zoom in a page means ``HOLD``.
+    ``results`` is the store it reads, ``backing`` what is known of the query; ``top`` bounds the number of keys
+    drawn, ``height`` is that of one figure in pixels; ``theme`` is ``'auto'`` (light until a page says otherwise),
+    ``'light'`` or ``'dark'``. How the time axis moves is told by :class:`.axis.TimeAxis`.
     """
 
     def __init__(
         self,
         results: QueryResults,
         title: str = "",
-        status: Callable[[], Mapping[str, Any]] | None = None,
+        backing: Backing | None = None,
         *,
         top: int = 20,
         height: int = 170,
+        theme: str = AUTO,
     ) -> None:
         self.results = results
         self.title = title or results.schema.query
+        self.backing = backing or Backing()
         self.level = 0
-        self._status = status or dict
-        self._top = top
         self._error: str | None = None
         self._drawn: tuple[Any, ...] = ()
+        self._version = -1
         self._keys: list[Key] = []
-        self._ranked = (-1, 0.0)
-        self._moving = False
         self._width = WIDTH
-        now = time.time() * 1_000
-        self._x = Range1d(now - HOUR // 1_000, now)
-        self._bounds = WindowBounds()
+        self._page_theme = "light"
+        self._pace = Pace()
         names = results.schema.numeric
         if not names:
             values = ", ".join(f"`{name}`" for name, _ in results.schema.values)
             raise QueryError(f"nothing to plot: {values}", hint="a line needs numbers; `results()` gives all values")
-        self._panels = [Panel(name, self._x, self._bounds, height, last=name == names[-1]) for name in names]
-        self._legend = KeyLegend(self._panels)
-        labels = [level.label for level in results.schema.levels]
-        self._select = Select(
-            options=[_AUTO, *labels], value=_AUTO, width=200, stylesheets=[InlineStyleSheet(css=_SMALL)]
+        self.axis = TimeAxis()
+        self._bounds = WindowBounds()
+        self.picker = KeyPicker(results, top)
+        self.controls = Controls(self.title, self.axis.modes, self.picker.root, theme, bool(self.backing.roles.bands))
+        self.panels = [Panel(name, self.axis.range, self._bounds, height) for name in names]
+        # The time axis is one for all: only the lowest figure names it and its times.
+        for panel in self.panels[:-1]:
+            panel.figure.xaxis.major_label_text_font_size = "0px"
+        self.panels[-1].figure.xaxis.axis_label = self._axis_label()
+        self._legend = KeyLegend(self.panels)
+        self.multiples = Multiples(names, self.axis.range, self._bounds)
+        self._lines = gridplot(
+            [[panel.figure] for panel in self.panels], sizing_mode="stretch_width", toolbar_location=None
         )
-        self._mode = RadioButtonGroup(
-            labels=["All", "Follow", "Hold"], active=ALL, stylesheets=[InlineStyleSheet(css=_SMALL)]
+        self.root = Column(
+            self.controls.header,
+            self.controls.strip,
+            self.controls.choices,
+            self._lines,
+            self.multiples.root,
+            self.controls.table,
+            self.controls.plan,
+            self.controls.code,
+            sizing_mode="stretch_width",
         )
-        self._strip = Div(text="", sizing_mode="stretch_width", margin=(0, 8, 4, 8))
-        self.root = self._layout()
-        #: The properties that a page may change; nothing else is taken from it.
-        self.inputs: list[tuple[Model, str]] = [
-            (self._x, "start"),
-            (self._x, "end"),
-            (self._mode, "active"),
-            (self._select, "value"),
-            (self._panels[0].figure, "inner_width"),
+        self._schema = results.schema
+        self.controls.levels([level.label for level in results.schema.levels])
+        self._recolour()
+        self._listen()
+
+    @property
+    def inputs(self) -> list[tuple[Model, str]]:
+        """The properties that a page may change; nothing else is taken from it."""
+        return [
+            (self.axis.range, "start"),
+            (self.axis.range, "end"),
+            (self.axis.modes, "active"),
+            (self.panels[0].figure, "inner_width"),
+            *self.controls.inputs,
+            *self.picker.inputs,
+            (self.multiples.value, "value"),
         ]
-        self._x.on_change("start", self._moved)
-        self._x.on_change("end", self._moved)
-        self._panels[0].figure.on_change("inner_width", self._resized)
+
+    @property
+    def plots(self) -> list[Model]:
+        """The layouts that hold figures; at most one of them is on show."""
+        return [self._lines, self.multiples.root]
 
     @property
     def mode(self) -> int:
         """How the time axis moves: ``ALL``, ``FOLLOW`` or ``HOLD``."""
-        return int(self._mode.active)
+        return self.axis.mode
 
     @property
     def pinned(self) -> int | None:
         """Position of the level chosen by hand, None while the range chooses."""
-        chosen = str(self._select.value)
-        return None if chosen == _AUTO else self.results.level_index(chosen)
+        chosen = str(self.controls.level.value)
+        return None if chosen == AUTO else self.results.level_index(chosen)
 
     @property
     def drawn(self) -> bool:
@@ -116,12 +179,18 @@ class DashboardView:
     @property
     def visible(self) -> tuple[int, int]:
         """Start and end of the visible range, microseconds."""
-        return round(self._x.start * 1_000), round(self._x.end * 1_000)
+        return self.axis.visible
 
     @property
     def width(self) -> int:
-        """Width of the plots in pixels, as the page told it last."""
-        return self._width
+        """Width of the plots on show in pixels, as the page told it last."""
+        return multiples.WIDTH if self.controls.shown is Shown.MULTIPLES else self._width
+
+    @property
+    def theme(self) -> Theme:
+        """The colours on show: those chosen by hand, else the page's."""
+        chosen = str(self.controls.theme.value)
+        return THEMES[self._page_theme if chosen == AUTO else chosen]
 
     def document(self) -> Document:
         """A new document with this view as its only root. A view can be in one document only."""
@@ -131,17 +200,25 @@ class DashboardView:
 
     def show(self, start: int, end: int) -> None:
         """Show ``[start, end]`` microseconds and hold it."""
-        self._move(start, end)
-        self._mode.active = HOLD
+        self.axis.show(start, end)
 
     def follow(self, mode: int = FOLLOW) -> None:
         """Move with the newest window again, in one of the three modes."""
-        self._mode.active = mode
+        self.axis.follow(mode)
 
     def pin(self, level: int | str | None) -> None:
         """Show this level whatever the range is; None lets the range choose again."""
         labels = [shape.label for shape in self.results.schema.levels]
-        self._select.value = _AUTO if level is None else labels[self.results.level_index(level)]
+        self.controls.level.value = AUTO if level is None else labels[self.results.level_index(level)]
+
+    def pause(self, paused: bool = True) -> None:
+        """Keep the picture as it is (a pan or zoom still draws anew), or go on."""
+        self.controls.pause.active = paused
+
+    def page_theme(self, name: str) -> None:
+        """A page says whether it is ``'light'`` or ``'dark'``; anything else counts as light."""
+        self._page_theme = name if name in THEMES else "light"
+        self._recolour()
 
     def fail(self, message: str | None) -> None:
         """Show ``message`` in red until the next call; None takes it away."""
@@ -149,49 +226,97 @@ class DashboardView:
             self._error = message
             self._tell()
 
+    def export(self, kind: str) -> export.File:
+        """What is on show as a file of one of ``export.KINDS`` (PNG is the page's to make)."""
+        start, end = self.visible
+        if kind in ("SQL", "Python"):
+            content = export.text_of(self.backing.texts(), kind)
+        elif kind == "SVG":
+            content = picture(self.results, self.title, self.visible, level=self.level, keys=self._keys).encode()
+        else:
+            table = export.rows_on_show(self.results, self.level, start, end, self._keys)
+            content = export.csv_bytes(table) if kind == "CSV" else export.parquet_bytes(table)
+        return export.File(export.file_name(self.title, kind), content)
+
     def refresh(self) -> None:
         """Bring the models up to date with the store, the range and the controls.
 
         Without a change since the last call it costs one call of ``status`` and a few comparisons.
         """
-        version = self.results.version
-        self._advance()
+        if self.results.schema is not self._schema:
+            self._take_levels()
+        paused = bool(self.controls.pause.active) and self.drawn
+        if not paused:
+            self._version = self.results.version
+            self._advance()
         chosen = self._choose()
         if chosen != self.level:
             # Levels end at different times, so the newest window may be another one now.
             self.level = chosen
-            self._advance()
-        wanted = (version, self.visible, self.width, self.level)
+            if not paused:
+                self._advance()
+        version = self._version
+        if self.controls.shown is Shown.TABLE and not self._pace.due("table", self.picker.state):
+            version = self._drawn[0] if self._drawn else version
+        wanted = (
+            version, self.visible, self.width, self.level, self.picker.state, self.controls.state,
+            self.multiples.value.value,
+        )  # fmt: skip
         if wanted != self._drawn:
-            document = self.root.document
-            # Bokeh walks the whole document after every new model; once at the end is enough.
-            with document.models.freeze() if document else nullcontext():
-                self._draw(version)
+            self._draw()
             self._drawn = wanted
         self._tell()
+
+    def _draw(self) -> None:
+        self._keys = self.picker.refresh(self._version)
+        shape = self.results.schema.levels[self.level]
+        self._bounds.show(shape.size)
+        start, end = self.visible
+        labels = [key_label(key) for key in self._keys]
+        match self.controls.shown:
+            case Shown.TABLE:
+                self.controls.table.text = table_html(self.results, self.level, start, end, self._keys)
+            case Shown.PLAN:
+                self.controls.plan.text = self.backing.plan()
+            case Shown.CODE:
+                self.controls.tell_code(self.backing.texts())
+            case Shown.MULTIPLES:
+                value = str(self.multiples.value.value)
+                points = self._points([value, *self.backing.roles.bands.get(value, ())])[value]
+                with self._freeze(len(self.multiples.panels) < len(labels)):
+                    self.multiples.show(points, labels)
+            case Shown.LINES:
+                found = self._points(None)
+                band = self.controls.band(len(labels) <= _BANDS)
+                with self._freeze(len(self.panels[0].lines) < len(labels)):
+                    for panel in self.panels:
+                        panel.show(found[panel.name], labels, band=band)
+                    self._legend.show(labels if self.results.schema.keys else [], self.width)
+
+    def _points(self, values: Sequence[str] | None) -> Any:
+        start, end = self.visible
+        return read_points(self.results, self.level, start, end, self.width, self._keys, self.backing.roles, values)
+
+    def _freeze(self, growing: bool) -> Any:
+        """Bokeh walks the whole document after every new model and at the end of this: only where there are some."""
+        document = self.root.document
+        return document.models.freeze() if document and growing else nullcontext()
 
     def _tell(self) -> None:
         label = self.results.schema.levels[self.level].label
         chosen = "auto" if self.pinned is None else "pinned"
-        self._strip.text = strip_html(self._status(), f"{label} ({chosen})", self._error)
-
-    def _draw(self, version: int) -> None:
+        paused = ", paused" if self.controls.pause.active else ""
+        status = self.backing.status()
+        news = (label, chosen, paused, self._error, status.get("state"), status.get("error"))
+        if self._pace.due("strip", news):
+            text = strip_html(status, f"{label} ({chosen}{paused})", self._error)
+            if text != self.controls.strip.text:
+                self.controls.strip.text = text
         start, end = self.visible
-        keys = self._ranked_keys(version)
-        labels = [key_label(key) for key in keys]
-        points = read_points(self.results, self.level, start, end, self.width, keys)
-        self._bounds.show(self.results.schema.levels[self.level].size)
-        for panel in self._panels:
-            panel.show(points[panel.name], labels)
-        self._legend.show(labels if self.results.schema.keys else [], self.width)
-
-    def _ranked_keys(self, version: int) -> list[Key]:
-        """The keys on show; beyond ``top`` of them they are ranked again only every few seconds."""
-        ranked, due = self._ranked
-        if version != ranked and (len(self._keys) < self._top or time.monotonic() >= due):
-            self._keys = rank_keys(self.results, self._top)
-            self._ranked = (version, time.monotonic() + _RANK_SECONDS)
-        return self._keys
+        offer = None
+        if self.backing.add_level is not None and self.drawn:
+            offer = finer_level(self.results.schema.levels, end - start, self.width)
+        self.controls.offer(offer)
 
     def _choose(self) -> int:
         pinned = self.pinned
@@ -209,46 +334,58 @@ class DashboardView:
         return chosen
 
     def _advance(self) -> None:
-        """Move the range to the newest window where the mode says so."""
-        shape = self.results.schema.levels[self.level]
-        extent = self.results.extent(self.level)
-        if self.mode == HOLD or extent is None:
-            return
-        first, newest = extent[0] + shape.size, extent[1]
-        start, end = self.visible
-        span = end - start
-        if self.mode == ALL:
-            span = max(newest - first, shape.slide * 10) * 51 // 50
-        edge = newest + span // 51
-        self._move(edge - span, edge)
+        self.axis.advance(self.results.schema.levels[self.level], self.results.extent(self.level))
 
-    def _move(self, start: int, end: int) -> None:
-        if (start, end) == self.visible:
-            return
-        self._moving = True
-        try:
-            self._x.update(start=start / 1_000, end=end / 1_000)
-        finally:
-            self._moving = False
+    def _axis_label(self) -> str:
+        regular = all(level.regular for level in self.results.schema.levels)
+        return "window end (UTC)" if regular else "time (UTC)"
 
-    def _moved(self, _attr: str, _old: Any, _new: Any) -> None:
-        if not self._moving:
-            self._mode.active = HOLD
+    def _recolour(self) -> None:
+        self.controls.recolour(self.root, self.theme)
+        for panel in self.panels:
+            panel.recolour(self.theme)
+        self._legend.recolour(self.theme)
+        self.multiples.recolour(self.theme)
+
+    def _listen(self) -> None:
+        self.panels[0].figure.on_change("inner_width", self._resized)
+        self.controls.theme.on_change("value", lambda attr, old, new: self._recolour())
+        for model in (self.controls.views, self.controls.options):
+            model.on_change("active", lambda attr, old, new: self._switch())
+        self.controls.finer.on_change("active", lambda attr, old, new: self._add_level())
+
+    def _switch(self) -> None:
+        shown = self.controls.shown
+        self._lines.visible = shown is Shown.LINES
+        self.multiples.root.visible = shown is Shown.MULTIPLES
+        self.controls.table.visible = shown is Shown.TABLE
+        self.controls.plan.visible = shown is Shown.PLAN
+        self.controls.code.visible = shown is Shown.CODE
+        self.controls.choices.visible = bool(self.controls.options.active)
 
     def _resized(self, _attr: str, _old: Any, width: int) -> None:
-        self._width = width or WIDTH
+        # A figure that is not on show has no width: the last one is still the best guess.
+        self._width = width or self._width
 
-    def _layout(self) -> Column:
-        title = Div(
-            text=f'<span style="font:600 16px {theme.FONT};color:{theme.INK}">{escape(self.title)}</span>',
-            margin=(9, 8, 0, 8),
-        )
-        grid = gridplot(
-            [[panel.figure] for panel in self._panels],
-            sizing_mode="stretch_width",
-            toolbar_location="right",
-            toolbar_options={"logo": None},
-        )
-        spacer = Spacer(sizing_mode="stretch_width")
-        header = Row(title, spacer, self._select, self._mode, sizing_mode="stretch_width")
-        return Column(header, self._strip, grid, sizing_mode="stretch_width")
+    def _add_level(self) -> None:
+        """The button was pressed: its level joins the running query; the button goes until the level is there."""
+        label = self.controls.offered
+        if not self.controls.finer.active or label is None or self.backing.add_level is None:
+            return
+        self.controls.finer.active = False
+        try:
+            self.backing.add_level(label)
+        except WorkbenchError as error:
+            self.fail(str(error))
+            return
+
+    def _take_levels(self) -> None:
+        """The query has got or lost a level: what is on show stays on show, under its new number."""
+        label = self._schema.levels[self.level].label
+        self._schema = self.results.schema
+        labels = [level.label for level in self._schema.levels]
+        self.controls.levels(labels)
+        if str(self.controls.level.value) not in labels:
+            self.controls.level.value = AUTO
+        self.level = labels.index(label) if label in labels else 0
+        self._drawn = ()

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
         source,
         sources,
         stop_all,
+        table,
+        tables,
     )
-    from workbench.notebook.dashboards import dashboard
+    from workbench.notebook.dashboards import builder, dashboard
     from workbench.session import LiveQuery
 
 _WHERE = {
@@ -35,6 +37,7 @@ _WHERE = {
     "SourceError": "errors",
     "WorkbenchError": "errors",
     "aggregate": "notebook",
+    "builder": "notebook.dashboards",
     "dashboard": "notebook.dashboards",
     "explain": "notebook",
     "load_ipython_extension": "notebook",
@@ -44,6 +47,8 @@ _WHERE = {
     "source": "notebook",
     "sources": "notebook",
     "stop_all": "notebook",
+    "table": "notebook",
+    "tables": "notebook",
 }
 _MODULES = ("datasets", "results")
 
@@ -55,6 +60,7 @@ __all__ = [
     "SourceError",
     "WorkbenchError",
     "aggregate",
+    "builder",
     "dashboard",
     "datasets",
     "explain",
@@ -66,6 +72,8 @@ __all__ = [
     "source",
     "sources",
     "stop_all",
+    "table",
+    "tables",
 ]
 
 

@@ -11,18 +11,24 @@ from benchmarks.workloads import (
     kernels_multi,
     kernels_single,
     lightsaber_fig15,
+    live_latency,
+    live_memory,
+    over_rows,
     slideside_fig3,
 )
 
 _MODULES = (
     first_picture,
     flights_full,
+    live_latency,
+    live_memory,
     kernels_single,
     kernels_multi,
     kernels_growth,
     kernels_keys,
     kernels_first_result,
     kernels_fold,
+    over_rows,
     slideside_fig3,
     lightsaber_fig15,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable
@@ -11,79 +10,16 @@ from typing import Any
 
 import pytest
 
+from benchmarks.lab import write_notebook
+from tests.browser.stage import BUSY, FILL, SHOW, STOP
+
 pytestmark = pytest.mark.browser
-
-#: Fills a store by one simulated minute every 50 ms: 20 per second, three levels, six keys.
-FILL = '''
-import threading, time
-import numpy as np, pyarrow as pa
-from workbench.results import Level, QueryResults, ResultBatch, Schema
-from workbench.time import DAY, HOUR, MINUTE, SECOND
-from workbench.widgets import DashboardView, LiveDashboard
-
-levels = (Level("15 minutes / 1 minute", 15 * MINUTE, MINUTE), Level("2 hours / 10 minutes", 2 * HOUR, 10 * MINUTE),
-          Level("1 day / 1 hour", DAY, HOUR))
-values = (("mean_delay", pa.float64()), ("worst", pa.float64()), ("n", pa.int64()))
-results = QueryResults(Schema("delays", levels, (("carrier", pa.string()),), values))
-carriers = ["AA", "B6", "DL", "EV", "UA", "WN"]
-began = 1_356_998_400 * SECOND
-
-def put(first, last):
-    """Windows of all levels that start in a range; the ones still open are provisional."""
-    batches = []
-    for position, level in enumerate(levels):
-        low = max(began, first - level.size) // level.slide * level.slide
-        starts = np.arange(low, last, level.slide)
-        for number, carrier in enumerate(carriers):
-            hours = starts / HOUR
-            mean = 14 + 9 * np.sin(hours / 3.1 + number) + 3 * np.sin(hours * 2.3 + 5 * number)
-            count = np.round(40 + 25 * np.sin(hours / 4 + number) ** 2).astype(np.int64)
-            status = np.where(starts + level.size > last, 1, 2)
-            batches.append(ResultBatch(position, starts, (pa.array([carrier] * len(starts)),),
-                (pa.array(mean), pa.array(mean * 3 + count), pa.array(count)), status.astype(np.int8),
-                np.zeros(len(starts), np.int16)))
-    results.apply(batches)
-
-state = dict(state="running", rows_per_second=48_210, watermark=began, late_rows=17)
-
-def fill():
-    last = began + 40 * HOUR
-    put(began, last)
-    while running:
-        time.sleep(0.05)
-        put(last, last + MINUTE)
-        last += MINUTE
-        state["watermark"] = last - 10 * MINUTE
-
-running = True
-writer = threading.Thread(target=fill, daemon=True)
-writer.start()
-'''
-SHOW = 'live = LiveDashboard.show("delays", DashboardView(results, "Flight delays by carrier", lambda: state))'
-BUSY = "import time\nend = time.time() + 20\nwhile time.time() < end: sum(range(1000))\nprint('done')"
-STOP = (
-    "running = False\nwriter.join()\nlive.close()\nprint([t.name for t in threading.enumerate() if 'dash' in t.name])"
-)
 
 
 @pytest.fixture
 def notebook(tmp_path: Path) -> Path:
     """A notebook with the cells FILL, SHOW, BUSY, STOP and one that displays the widget again."""
-    cells = [
-        {
-            "cell_type": "code",
-            "id": f"c{number}",
-            "metadata": {},
-            "outputs": [],
-            "execution_count": None,
-            "source": source,
-        }
-        for number, source in enumerate([FILL.strip(), SHOW, BUSY, STOP, "live"])
-    ]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    path = tmp_path / "live.ipynb"
-    path.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}))
-    return path
+    return write_notebook(tmp_path / "live.ipynb", [FILL.strip(), SHOW, BUSY, STOP, "live"])
 
 
 def watermark(page: Any) -> str:

@@ -9,9 +9,10 @@ import pytest
 
 from workbench.algebra import AGGREGATES
 from workbench.errors import QueryError
-from workbench.language import builder, col, parse_queries, query
+from workbench.language import Catalog, builder, col, parse_queries, query
 from workbench.language.builder import agg, avg, count, count_if, max_, sql, sum_
 from workbench.logical import Query, Stream
+from workbench.logical.joins import StaticTable
 
 FLIGHTS = Stream(
     "flights",
@@ -94,6 +95,20 @@ def test_conditions_add_up() -> None:
 def test_window(arguments: tuple[Any, ...], text: str) -> None:
     built = query(FLIGHTS).window(*arguments).select(s=sum_(gate), c=count_if(gate > 1)).build("delays")
     assert built == parsed(f"SELECT sum(gate) AS s, count_if(gate > 1) AS c FROM flights GROUP BY window(ts, {text})")
+
+
+def test_joins() -> None:
+    gates = StaticTable.of("gates", pa.table({"gate": [1, 2], "hall": ["A", "B"]}))
+    built = query(FLIGHTS).join(gates, "flights.gate = gates.gate", how="left").group_by("hall").window("1 hour")
+    (wanted,) = parse_queries(
+        """SELECT count(*) AS n FROM flights LEFT JOIN gates ON flights.gate = gates.gate
+        GROUP BY hall, window(ts, '1 hour')""",
+        Catalog({"flights": FLIGHTS}, {"gates": gates}),
+        name="delays",
+    )
+    assert built.select(n=count()).build("delays") == wanted
+    with pytest.raises(QueryError, match="no join `right`"):
+        built.join(gates, "true", how="right")  # type: ignore[arg-type]
 
 
 def test_steps_do_not_change_the_builder() -> None:

@@ -68,7 +68,7 @@ def test_signature(
         ("case", (INT, INT), "`case` takes `boolean`, got `int`"),
         ("and", (BOOL, INT), "`AND` takes `boolean`, got `boolean`, `int`"),
         ("nullif", (INT,), "`nullif` takes 2 arguments, got 1"),
-        ("substring", (STRING, DOUBLE), "`substring` takes text, a position and a number of characters"),
+        ("substring", (STRING, DOUBLE), "`substring` takes `string`, `int`, got `string`, `double`"),
     ],
 )
 def test_refusal(name: str, types: tuple[pa.DataType, ...], message: str) -> None:

@@ -9,14 +9,17 @@ text that must come out. A changed text is looked at, then written by hand or wi
 from __future__ import annotations
 
 import os
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from workbench.errors import QueryError
-from workbench.language import parse_queries
+from workbench.language import Catalog, parse_queries
 from workbench.logical import Stream
+from workbench.logical.joins import StaticTable
 
 HERE = Path(__file__).parent / "goldens"
 CASE_BREAK, ANSWER_BREAK = "\n====\n", "\n---\n"
@@ -36,6 +39,7 @@ FLIGHTS = Stream(
             ("day", pa.date32()),
             ("fare", pa.decimal128(10, 2)),
             ("odd name", pa.int64()),
+            ("place", pa.struct([("id", pa.int32()), ("spot", pa.struct([("x", pa.float64())]))])),
         ]
     ),
     time="ts",
@@ -43,12 +47,45 @@ FLIGHTS = Stream(
 )
 BROKEN = Stream("broken", pa.schema([("ts", pa.int64()), ("x", pa.int64())]), time="ts", delay=0)
 TIMELESS = Stream("timeless", pa.schema([("at", pa.timestamp("us"))]), time="att", delay=0)
-STREAMS = {stream.name: stream for stream in (FLIGHTS, BROKEN, TIMELESS)}
+AIRPORTS = pa.table(
+    {
+        "faa": ["JFK", "LGA", None],
+        "name": ["Kennedy", "La Guardia", "nowhere"],
+        "gate": pa.array([1, 2, 3], pa.int64()),
+        "ts": pa.array([0, 1, 2], pa.timestamp("us", "UTC")),
+    }
+)
+CATALOG = Catalog(
+    {stream.name: stream for stream in (FLIGHTS, BROKEN, TIMELESS)},
+    {"Airports": StaticTable.of("Airports", AIRPORTS)},
+    snippets={
+        "late": "SELECT ts, Carrier AS carrier, dep_delay / 60 AS hours FROM flights WHERE dep_delay > {{limit}}",
+        "wrong": "SELECT ts, carier FROM flights",
+    },
+    hidden=["early"],
+    parameters={
+        "limit": 30,
+        "below": -1.5,
+        "carriers": ["AA", "it's"],
+        "gates": np.array([1, 2]),
+        "since": date(2013, 1, 31),
+        "moment": datetime(2013, 1, 31, 10, 15, tzinfo=UTC),
+        "size": timedelta(minutes=15),
+        "level": "1 hour / 5 minutes",
+        "nothing": None,
+        "yes": True,
+        "none": [],
+        "qs": [0.5, 0.9],
+        "table": pa.table({"x": [1]}),
+        "evil": "x' OR '1' = '1",
+        "_private": 1,
+    },
+)
 
 
 def answer(sql: str) -> str:
     try:
-        return "\n".join(map(str, parse_queries(sql, STREAMS, name="q")))
+        return "\n".join(map(str, parse_queries(sql, CATALOG, name="q")))
     except QueryError as error:
         return f"error: {error}"
 

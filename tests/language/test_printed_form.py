@@ -36,6 +36,18 @@ def calls(kind: pa.DataType, names: list[str], *arguments: Any) -> Any:
     return st.builds(call, st.just(kind), st.sampled_from(names), *arguments)
 
 
+def minus(value: Expression) -> Expression:
+    """A minus before a constant is part of the constant."""
+    return Literal(DOUBLE, -value.value) if isinstance(value, Literal) else call(DOUBLE, "negate", value)
+
+
+def negation(value: Expression) -> Expression:
+    """NOT before IS NULL is IS NOT NULL."""
+    if isinstance(value, Call) and value.function == "is_null":
+        return call(BOOL, "is_not_null", *value.arguments)
+    return call(BOOL, "not", value)
+
+
 number_leaves = st.one_of(
     st.sampled_from([Column(DOUBLE, "x"), Column(DOUBLE, "a b`c")]),
     st.floats(allow_nan=False, allow_infinity=False).map(lambda value: Literal(DOUBLE, value + 0.0)),
@@ -44,14 +56,13 @@ numbers = st.recursive(
     number_leaves,
     lambda inner: st.one_of(
         calls(DOUBLE, ["add", "subtract", "multiply", "divide", "modulo", "coalesce"], inner, inner),
-        # A minus before a constant is part of the constant.
-        calls(DOUBLE, ["negate"], inner.filter(lambda value: not isinstance(value, Literal))),
+        st.builds(minus, inner),
         calls(DOUBLE, ["abs"], inner),
     ),
     max_leaves=8,
 )
 comparisons = st.one_of(
-    calls(BOOL, ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "in"], numbers, numbers),
+    calls(BOOL, ["equal", "null_safe_equal", "not_equal", "less", "less_equal", "greater", "in"], numbers, numbers),
     calls(BOOL, ["is_null", "is_not_null"], numbers),
     st.sampled_from([Column(BOOL, "p"), Literal(BOOL, True)]),
 )
@@ -60,8 +71,7 @@ conditions = st.recursive(
     lambda inner: st.one_of(
         calls(BOOL, ["and", "or", "equal", "less"], inner, inner),
         calls(BOOL, ["is_null", "is_not_null"], inner),
-        # NOT before IS NULL is IS NOT NULL.
-        calls(BOOL, ["not"], inner.filter(lambda value: getattr(value, "function", "") != "is_null")),
+        st.builds(negation, inner),
         calls(BOOL, ["case"], inner, inner, inner),
     ),
     max_leaves=8,
@@ -87,10 +97,22 @@ def test_printed_form_reads_back(condition: Expression) -> None:
         ("(p OR p) AND p OR p", "(p OR p) AND p OR p"),
         ("(p = p) = p", "(p = p) = p"),
         ("`a b``c` IS NULL", "`a b``c` IS NULL"),
+        ("p IS TRUE IS NOT NULL", "(p <=> TRUE) IS NOT NULL"),
+        ("(p AND p) IS DISTINCT FROM p", "NOT (p AND p) <=> p"),
+        ("CAST(x AS string) NOT LIKE 'a!%' ESCAPE '!'", r"NOT CAST(x AS string) LIKE 'a\\%'"),
+        ("(CAST(x AS int) + 1) DIV 2 * 3 = 1", "CAST(CAST(x AS int) + 1 AS bigint) DIV 2 * 3 = 1"),
+        (
+            "(ts + INTERVAL 1 DAY) - INTERVAL '90' MINUTE < ts",
+            "ts + INTERVAL '1 day' - INTERVAL '1 hour 30 minutes' < ts",
+        ),
+        ("ts - INTERVAL '1' YEAR < ts", "ts - INTERVAL '12 months' < ts"),
+        ("TRIM(BOTH 'x' FROM upper('x')) = ltrim('x')", "TRIM(BOTH 'x' FROM upper('x')) = ltrim('x')"),
+        ("TRY_CAST(x AS string) RLIKE 'x'", "TRY_CAST(x AS string) RLIKE 'x'"),
     ],
 )
 def test_brackets(text: str, printed: str) -> None:
     assert str(read(text)) == printed
+    assert read(printed) == read(text)
 
 
 @settings(deadline=None)

@@ -10,8 +10,13 @@ import pyarrow as pa
 import pytest
 from inprocess import InProcessRunner
 
+from workbench.errors import QueryError
 from workbench.notebook import api, dashboards
 from workbench.session import Session
+from workbench.spark.runner import Progress
+from workbench.time import SECOND
+from workbench.widgets import LiveDashboard
+from workbench.widgets.strip import strip_html
 
 TABLE = pa.table(
     {"ts": pa.array([0, 1_000_000], pa.timestamp("us", "UTC")), "carrier": ["UA", "B6"], "v": [1.0, 2.0]}
@@ -59,3 +64,76 @@ def test_waiting_for_results(session: Session) -> None:
     empty = api.run("SELECT count(*) AS n FROM nothing GROUP BY window(ts, '1 minute')", name="empty")
     assert not empty.wait_for_results(1)
     assert empty.results().empty
+
+
+def test_the_form_runs_and_writes_cells(session: Session) -> None:
+    form = dashboards.builder("events")
+    form.by["carrier"].value = True
+    form.levels[0].value = (SECOND, SECOND)
+    form.name.value = "made"
+    assert "<svg" in form.picture.value
+    form.run_query.click()
+    assert form.said.value == ""
+    (live,) = session.queries()
+    assert live.name == "made"
+    assert len(live.results("1 second")) == 2
+    shown = form.place.children[0]
+    assert isinstance(shown, LiveDashboard)
+    form.run_query.click()
+    assert form.place.children[0] is not shown
+    assert not shown._pump.is_alive(), "running again closes the older picture"
+    LiveDashboard.close_named("made")
+    form.create_cell.click()
+    assert "there is no notebook" in form.said.value
+    with pytest.raises(QueryError, match="no source `event`"):
+        dashboards.builder("event")
+
+
+def test_a_cell_of_the_form_comes_with_the_next_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str] = []
+
+    class Shell:
+        def set_next_input(self, text: str) -> None:
+            given.append(text)
+
+    monkeypatch.setattr(dashboards, "get_ipython", Shell)
+    form = dashboards.builder()
+    form.create_cell.click()
+    assert given == [form.draft.cell("query")]
+    assert "below the next one" in form.said.value
+
+
+def test_without_a_source_there_is_no_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = Session(launch=InProcessRunner)
+    monkeypatch.setattr(api, "default_session", lambda: empty)
+    with pytest.raises(QueryError, match="there is no source yet"):
+        dashboards.builder()
+
+
+def test_a_dashboard_knows_its_query() -> None:
+    live = api.run(SQL, name="totals")
+    backing = dashboards.backing_of(live)
+    assert backing.texts()["SQL"] == live.sql()
+    assert "workbench.dashboard(" in backing.texts()["Python"]
+    assert backing.plan().startswith("<svg")
+    assert backing.roles.bands == {}
+    assert backing.add_level is not None
+    backing.add_level("1 second")
+    assert [level.label for level in live.store.schema.levels] == ["1 second", "2 seconds", "1 minute"]
+
+
+def test_the_strip_tells_of_a_source_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    live = api.run(SQL, name="totals")
+    clock = [100.0]
+    monkeypatch.setattr(dashboards.time, "monotonic", lambda: clock[0])
+    progress = Progress(state="running", rows=5, watermark=10, max_event=25, details="a trace", error="a fault")
+    monkeypatch.setattr(type(live), "progress", lambda self: progress)
+    facts = dashboards.StripFacts(live)
+    facts()
+    clock[0] += 8
+    told = facts()
+    assert (told["quiet_seconds"], told["lag"]) == (8.0, 15)
+    assert "totals.progress().details" in told["hint"]
+    html = strip_html(told, "2 seconds")
+    assert "no row for 8 s" in html
+    assert "a fault\nhint:" in html

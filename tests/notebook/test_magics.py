@@ -10,7 +10,9 @@ import pytest
 from inprocess import InProcessRunner
 from IPython.core.interactiveshell import InteractiveShell
 
-from workbench.notebook import api, magics
+from workbench.errors import WorkbenchError
+from workbench.notebook import api, commands, completion, magics
+from workbench.notebook.failed import FailedQuery
 from workbench.session import LiveQuery, Session
 
 TABLE = pa.table(
@@ -23,7 +25,7 @@ SQL = "SELECT carrier, sum(v) AS total FROM events GROUP BY carrier, window(ts, 
 def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
     session = Session(launch=InProcessRunner)
     session.source("events", TABLE, time="ts")
-    for module in (api, magics):
+    for module in (api, commands, completion, magics):
         monkeypatch.setattr(module, "default_session", lambda: session)
     shell = InteractiveShell.instance()
     magics.load_ipython_extension(shell)
@@ -76,6 +78,133 @@ def test_one_wrong_statement_starts_nothing(shell: InteractiveShell) -> None:
     assert len(InProcessRunner.started) == before
 
 
+def test_a_handle_under_a_name_of_its_own(shell: InteractiveShell) -> None:
+    """Case M1: the variable holds the handle, of several statements a list."""
+    assert run(shell, f"%%winquery totals -o mine\n{SQL}").success
+    assert shell.user_ns["mine"] is shell.user_ns["totals"]
+    assert run(shell, f"%%winquery both << --source events\n{SQL}; {SQL}").success
+    assert [handle.name for handle in shell.user_ns["both"]] == ["both", "both_2"]
+    assert run(shell, f"%%winquery <<\n{SQL}").success is False
+
+
+@pytest.mark.parametrize("line", ["-o mine", "mine <<", "other --out mine"])
+def test_a_failed_query_is_held_with_its_error(shell: InteractiveShell, line: str) -> None:
+    """Case M1: on failure the variable holds the failed query, not the one before."""
+    assert run(shell, f"%%winquery {line}\n{SQL}").success
+    assert not run(shell, f"%%winquery {line}\n{SQL.replace('sum', 'summ')}").success
+    failed = shell.user_ns["mine"]
+    assert isinstance(failed, FailedQuery)
+    assert isinstance(failed.error, WorkbenchError)
+    assert "unknown function `summ`" in repr(failed)
+    assert "summ(v)" in failed.sql
+
+
+def test_a_fault_of_ours_shows_its_trace_and_how_to_report_it(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Case M4."""
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("deep inside")
+
+    monkeypatch.setattr(api, "bind", broken)
+    assert not run(shell, f"%%winquery totals\n{SQL}").success
+    shown = capsys.readouterr().out
+    assert "Traceback" in shown
+    assert "deep inside" in shown
+    assert "please report it" in shown
+    assert "workbench doctor" in shown
+
+
+def test_parameters(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    """Case M2: `{{name}}` is a variable of the notebook or an option, bound as a constant; nothing else is."""
+    sql = "SELECT count(*) AS n FROM events WHERE carrier = {{who}} AND v > {{low}} GROUP BY window(ts, '1 minute')"
+    run(shell, "who, low = \"UA' OR '1' = '1\", 0.5")
+    assert run(shell, f"%%winquery found\n{sql}").success
+    assert len(shell.user_ns["found"].results()) == 0
+    assert run(shell, f"%%winquery found --param who=UA -p low=-1\n{sql}").success
+    assert shell.user_ns["found"].results()["n"].tolist() == [1]
+    assert run(
+        shell, "%%winquery text --param who=B6\n" + SQL.replace("GROUP", "WHERE carrier <> '{who} :who $who' GROUP")
+    )
+    assert len(shell.user_ns["text"].results()) == 2
+    capsys.readouterr()
+    assert not run(shell, f"%%winquery found --param lo=1\n{sql.replace('low', 'loww')}").success
+    assert "did you mean `low`?" in capsys.readouterr().out
+
+
+def test_options_are_read_as_they_are_meant(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    """Case E3: a negative number as a value, quotes, and a typo in an option."""
+    where = "v > {{low}} OR carrier = {{a}}"
+    sql = f"SELECT count(*) AS n FROM events WHERE {where} GROUP BY window(ts, '1 minute');  -- end"
+    for value in ("\"a='x y'\"", "a='x y'", "'a=x y'"):
+        assert run(shell, f"%%winquery found --param low=-5 --param {value}\n{sql}").success
+        assert "carrier = 'x y'" in str(shell.user_ns["found"].query)
+        assert "v > -5.0" in str(shell.user_ns["found"].query)
+    for line, hint in [
+        ("found --lvie", "did you mean `--live`?"),
+        ("found --param low", "write it as `--param name=value`"),
+        ("found other", "`%%winquery --help` lists the options"),
+        ("found --param a='x", "`%%winquery --help` lists the options"),
+        ("1st", "use letters, digits and `_`"),
+        ("found --save kept", "leave it out"),
+        ("--save kept --live", "leave it out"),
+        ("found --source evens", "did you mean `events`?"),
+    ]:
+        capsys.readouterr()
+        assert not run(shell, f"%%winquery {line}\n{SQL}").success
+        assert hint in capsys.readouterr().out
+
+
+def test_help(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    for line in ("%%winquery --help\nSELECT", "%winquery --help"):
+        assert run(shell, line).success
+        shown = capsys.readouterr().out
+        assert shown.startswith("%%winquery [--source")
+        assert all(option in shown for option in completion.OPTIONS)
+    assert run(shell, "%winquery help").success
+    shown = capsys.readouterr().out
+    assert all(f"%winquery {name} " in shown for name in commands.COMMANDS)
+    assert run(shell, "%winquery help functions").success
+    assert "date_trunc" in capsys.readouterr().out
+    assert not run(shell, "%winquery help fnctions").success
+    assert "--dry-run" in shell.find_line_magic("winquery").__doc__  # what `%winquery?` shows
+
+
+def test_snippets(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = "%%winquery --save big\nSELECT ts, carrier AS who, v FROM events WHERE v > {{low}}"
+    use = "SELECT who, sum(v) AS total FROM big GROUP BY who, window(ts, '1 minute')"
+    assert not run(shell, saved).success  # `low` has no value yet
+    assert run(shell, "low = 1.5").success
+    assert run(shell, saved).success
+    assert "saved `big` (ts, who, v): use it with --with big" in capsys.readouterr().out
+    assert run(shell, f"%%winquery totals --with big\n{use}").success
+    assert shell.user_ns["totals"].results()["who"].tolist() == ["B6"]
+    assert run(shell, f"%%winquery totals --with big --param low=0\n{use}").success
+    assert sorted(shell.user_ns["totals"].results()["who"]) == ["B6", "UA"]
+    capsys.readouterr()
+    assert not run(shell, f"%%winquery totals\n{use}").success
+    assert "add `--with big`" in capsys.readouterr().out
+    assert run(shell, "%winquery snippets").success
+    assert "SELECT ts, carrier AS who" in capsys.readouterr().out
+    assert not run(shell, f"%%winquery --save windows\n{SQL}").success
+    assert not run(shell, "%%winquery --save two\nSELECT ts FROM events; SELECT ts FROM events").success
+    assert not run(shell, f"%%winquery totals --with bik\n{use}").success
+
+
+def test_a_snippet_with_the_name_of_a_source(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    """Case M3: it says which one is used: the snippet where `--with` names it, the source elsewhere."""
+    count = "SELECT count(*) AS n FROM events GROUP BY window(ts, '1 minute')"
+    assert run(shell, "%%winquery --save events\nSELECT ts FROM events WHERE v > 1").success
+    assert "`events` is a source as well" in capsys.readouterr().out
+    assert run(shell, f"%%winquery one --with events\n{count}").success
+    assert "here FROM events is the snippet" in capsys.readouterr().out
+    assert run(shell, f"%%winquery all\n{count}").success
+    assert "snippet" not in capsys.readouterr().out
+    assert shell.user_ns["one"].results()["n"].tolist() == [1]
+    assert shell.user_ns["all"].results()["n"].tolist() == [2]
+
+
 def test_line_commands(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
     run(shell, f"%%winquery totals\n{SQL}")
     capsys.readouterr()
@@ -84,9 +213,18 @@ def test_line_commands(shell: InteractiveShell, capsys: pytest.CaptureFixture[st
         ("%winquery sources", "Source `events`: 2 rows"),
         ("%winquery status totals", "totals: finished"),
         ("%winquery explain totals", "SharedPlan of `events`"),
+        ("%winquery plan totals", "SharedPlan of `events`"),
+        ("%winquery levels", "totals: 2 seconds: 2 windows"),
+        ("%winquery logs totals", "totals: finished, nothing went wrong"),
+        ("%winquery tables", "no table yet: workbench.table(name, data)"),
+        ("%winquery snippets", "no snippet yet"),
     ]:
         assert run(shell, line).success
         assert expected in capsys.readouterr().out
+    assert len(run(shell, "%winquery results totals").result) == 2
+    assert run(shell, "kept = %winquery results").success
+    assert len(shell.user_ns["kept"]) == 2
+    assert not run(shell, "%winquery sources evens").success
     assert not run(shell, "%winquery stopp").success
     assert not run(shell, "%winquery stop total").success
     capsys.readouterr()

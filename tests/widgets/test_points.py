@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 from tests.widgets.conftest import BEGAN, LEVELS
-from workbench.results import QueryResults, ResultBatch, Schema, Status
+from workbench.results import QueryResults, ResultBatch, Schema, Series, Status
 from workbench.time import DAY, HOUR, MINUTE
-from workbench.widgets.points import MARGIN, key_label, rank_keys, read_points
+from workbench.widgets.keys import key_label, rank_keys
+from workbench.widgets.reading import MARGIN, gridded, read_points
 
 AA, B6 = ("AA",), ("B6",)
 
@@ -39,9 +40,11 @@ def test_keys_come_in_the_order_asked_for_and_unknown_ones_are_gaps(results: Que
 
 def test_provisional_points_are_apart_and_joined(results: QueryResults) -> None:
     points = read_points(results, 0, BEGAN, BEGAN + 13 * HOUR, 1_000, [AA, B6])["mean"]
-    x, y = points.final()
+    final = points.final()
+    x, y = final.x, final.y
     assert x[~np.isnan(y[:, 0]), 0].max() == BEGAN + 12 * HOUR
-    x, y = points.provisional()
+    open_ = points.provisional()
+    x, y = open_.x, open_.y
     assert x[0, 0] == BEGAN + 12 * HOUR, "the last final point joins the lines"
     assert not np.isnan(y).any()
     assert x[-1, 0] == BEGAN + 12 * HOUR + 14 * MINUTE
@@ -91,7 +94,7 @@ def test_an_empty_store_gives_no_points(schema: Callable[..., Schema]) -> None:
     results = QueryResults(schema())
     points = read_points(results, 0, BEGAN, BEGAN + HOUR, 100, [])
     assert points["mean"].y.shape == (0, 0)
-    assert points["mean"].provisional()[0].shape == (0, 0)
+    assert points["mean"].provisional().x.shape == (0, 0)
     assert rank_keys(results, 5) == []
 
 
@@ -116,8 +119,21 @@ def test_null_values_are_gaps_and_null_keys_have_a_name(schema: Callable[..., Sc
     results.apply([batch])
     keys = rank_keys(results, 5)
     assert [key_label(key) for key in keys] == ["NULL"]
-    y = read_points(results, 0, BEGAN, BEGAN + HOUR, 100, keys)["mean"].final()[1]
+    y = read_points(results, 0, BEGAN, BEGAN + HOUR, 100, keys)["mean"].final().y
     assert np.isnan(y[0, 0])
     assert y[1, 0] == 2
     assert key_label(()) == "all"
     assert key_label(("AA", 3)) == "AA, 3"
+
+
+def test_starts_that_the_store_leaves_out_are_gaps(schema: Callable[..., Schema]) -> None:
+    minutes = [0, 1, 2, 30, 31]
+    starts = BEGAN + np.array(minutes) * MINUTE
+    columns = {"mean": np.arange(10.0).reshape(5, 2), "n": np.ones((5, 2))}
+    kept = Series(0, starts, (starts + MINUTE)[:, None], (AA, B6), columns, np.full((5, 2), 2, np.int8))
+    whole = gridded(kept, MINUTE)
+    assert len(whole.starts) == 32
+    assert np.array_equal(whole.values["mean"][minutes], columns["mean"])
+    assert np.isnan(whole.values["mean"][3:30]).all()
+    assert (whole.status[3:30] == Status.ABSENT).all()
+    assert gridded(whole, MINUTE) is whole

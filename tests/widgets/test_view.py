@@ -14,19 +14,19 @@ from tests.widgets.conftest import BEGAN, LEVELS
 from workbench.errors import QueryError
 from workbench.results import QueryResults, ResultBatch, Schema
 from workbench.time import DAY, HOUR, MINUTE, SECOND
-from workbench.widgets import ALL, FOLLOW, HOLD, DashboardView
+from workbench.widgets import ALL, FOLLOW, HOLD, Backing, DashboardView
 from workbench.widgets.strip import strip_html
 
 
 def data(view: DashboardView, panel: int, part: str) -> dict[str, Any]:
-    source = getattr(view._panels[panel], part)
+    source = getattr(view.panels[panel], part)
     return {name: np.asarray(column) for name, column in source.data.items()}
 
 
 def page_sets(view: DashboardView, **values: float) -> None:
     """What a page does that zooms."""
     for attr, value in values.items():
-        view._x.set_from_json(attr, value, setter="page")
+        view.axis.range.set_from_json(attr, value, setter="page")
 
 
 def test_points_stand_at_window_ends_in_milliseconds(results: QueryResults) -> None:
@@ -48,14 +48,14 @@ def test_the_level_follows_the_range_and_can_be_pinned(results: QueryResults) ->
     view.show(BEGAN, BEGAN + 6 * HOUR)
     view.refresh()
     assert view.level == 0
-    assert "15 minutes / 1 minute (auto)" in view._strip.text
+    assert "15 minutes / 1 minute (auto)" in view.controls.strip.text
     page_sets(view, start=BEGAN / 1_000, end=(BEGAN + 4 * DAY) / 1_000)
     view.refresh()
     assert view.level == 1
     view.pin("1 day / 1 hour")
     view.refresh()
     assert view.level == 2
-    assert "1 day / 1 hour (pinned)" in view._strip.text
+    assert "1 day / 1 hour (pinned)" in view.controls.strip.text
     assert np.diff(data(view, 0, "open")["x0"])[0] * 1_000 == HOUR
     view.pin(None)
     view.refresh()
@@ -69,7 +69,7 @@ def test_a_narrow_page_gets_a_coarser_level(results: QueryResults) -> None:
     view.show(BEGAN, BEGAN + 12 * HOUR)
     view.refresh()
     assert view.level == 0
-    view._panels[0].figure.set_from_json("inner_width", 200, setter="page")
+    view.panels[0].figure.set_from_json("inner_width", 200, setter="page")
     view.refresh()
     assert view.width == 200
     assert view.level == 1
@@ -134,7 +134,7 @@ def test_final_data_that_did_not_change_is_not_sent_again(results: QueryResults,
     fill(results, (11.75, 12 + 1 / 60), open_from=12)
     view.refresh()
     changed = {event.model.id for event in events if getattr(event, "attr", None) == "data"}
-    assert changed == {panel.open.id for panel in view._panels}
+    assert changed == {panel.open.id for panel in view.panels}
 
 
 def test_new_keys_get_lines_and_beyond_the_limit_the_best_stay(
@@ -143,14 +143,14 @@ def test_new_keys_get_lines_and_beyond_the_limit_the_best_stay(
     results = QueryResults(schema())
     view = DashboardView(results, top=3)
     view.refresh()
-    assert [len(panel.lines) for panel in view._panels] == [0, 0]
+    assert [len(panel.lines) for panel in view.panels] == [0, 0]
     fill(results, (0, 30), ["A"])
     view.refresh()
     assert [item.label["value"] for item in view._legend.model.items] == ["A"]
     fill(results, (0, 30), ["A", "B", "C", "D", "E"])
     view.refresh()
     assert [item.label["value"] for item in view._legend.model.items] == ["C", "D", "E"]
-    assert [len(panel.lines) for panel in view._panels] == [3, 3]
+    assert [len(panel.lines) for panel in view.panels] == [3, 3]
     assert np.nanmin(data(view, 0, "final")["y0"]) >= 200
 
 
@@ -161,7 +161,7 @@ def test_a_query_without_keys_has_one_line_and_no_legend(
     fill(results, (0, 4), ["x"])
     view = DashboardView(results)
     view.refresh()
-    assert len(view._panels[0].lines) == 1
+    assert len(view.panels[0].lines) == 1
     assert not view._legend.model.visible
 
 
@@ -177,7 +177,7 @@ def test_ten_thousand_keys_draw_the_top_only(schema: Callable[..., Schema]) -> N
         results.apply([batch])
     view = DashboardView(results)
     view.refresh()
-    assert len(view._panels[0].lines) == 20
+    assert len(view.panels[0].lines) == 20
     assert view._legend.model.items[-1].label["value"] == "k9999"
 
 
@@ -190,13 +190,13 @@ def test_the_strip_shows_facts_and_escapes() -> None:
 
 
 def test_an_error_is_shown_until_taken_away(results: QueryResults) -> None:
-    view = DashboardView(results, status=lambda: {"error": "from the query"})
+    view = DashboardView(results, backing=Backing(lambda: {"error": "from the query"}))
     view.refresh()
-    assert "from the query" in view._strip.text
+    assert "from the query" in view.controls.strip.text
     view.fail("from the plot")
-    assert "from the plot" in view._strip.text
+    assert "from the plot" in view.controls.strip.text
     view.fail(None)
-    assert "from the query" in view._strip.text
+    assert "from the query" in view.controls.strip.text
 
 
 def test_minutes_survive_the_way_through_milliseconds() -> None:
@@ -206,6 +206,42 @@ def test_minutes_survive_the_way_through_milliseconds() -> None:
 def test_columns_without_numbers_have_no_figure() -> None:
     kinds = (("line", pa.float64()), ("bars", pa.list_(pa.int64())), ("name", pa.string()))
     view = DashboardView(QueryResults(Schema("q", LEVELS, (), kinds)))
-    assert [panel.figure.yaxis[0].axis_label for panel in view._panels] == ["line"]
+    assert [panel.figure.yaxis[0].axis_label for panel in view.panels] == ["line"]
     with pytest.raises(QueryError, match="nothing to plot: `bars`, `name`"):
         DashboardView(QueryResults(Schema("q", LEVELS, (), kinds[1:])))
+
+
+def test_windows_that_become_final_are_sent_alone(results: QueryResults, fill: Callable[..., None]) -> None:
+    view = DashboardView(results)
+    view.show(BEGAN + 11 * HOUR, BEGAN + 13 * HOUR)
+    document = view.document()
+    view.refresh()
+    events: list[Any] = []
+    document.on_change(events.append)
+    fill(results, (11.75, 12.2), open_from=12.2)
+    view.refresh()
+    streamed = [event for event in events if type(event).__name__ == "ColumnsStreamedEvent"]
+    assert {event.model.id for event in streamed} == {panel.final.id for panel in view.panels}
+    assert {len(event.data["x0"]) for event in streamed} == {12}, "the windows that ended from 12:01 to 12:12"
+    fresh = DashboardView(results)
+    fresh.show(BEGAN + 11 * HOUR, BEGAN + 13 * HOUR)
+    fresh.refresh()
+    for panel, other in zip(view.panels, fresh.panels, strict=True):
+        assert panel.final.data.keys() == other.final.data.keys()
+        assert all(np.array_equal(panel.final.data[n], other.final.data[n], equal_nan=True) for n in other.final.data)
+
+
+def test_a_range_that_moves_on_drops_what_it_leaves(results: QueryResults, fill: Callable[..., None]) -> None:
+    view = DashboardView(results)
+    view.show(BEGAN + 10 * HOUR, BEGAN + 12 * HOUR)
+    view.follow()
+    view.refresh()
+    for step in range(4):
+        hour = 12 + step / 10
+        fill(results, (hour - 0.25, hour + 0.1), open_from=hour + 0.1)
+        view.refresh()
+        fresh = DashboardView(results)
+        fresh.show(*view.visible)
+        fresh.refresh()
+        own, other = view.panels[0].final.data, fresh.panels[0].final.data
+        assert all(np.array_equal(own[name], other[name], equal_nan=True) for name in other)

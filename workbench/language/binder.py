@@ -8,27 +8,18 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from workbench.algebra import AGGREGATES
+from workbench.language.clauses import refuse_clauses
+from workbench.language.over import OverBinder, has_over
+from workbench.language.relations import Catalog
 from workbench.language.scalars import ExpressionBinder, Scope
-from workbench.language.sources import bind_source
+from workbench.language.sources import SourceBinder
 from workbench.language.sql import SqlText
 from workbench.language.windows import bind_form, is_form, refuse_form
-from workbench.logical import AnyWindow, Expression, Literal, Named, Query, Stream
+from workbench.logical import AnyWindow, EachRow, Expression, Field, Literal, Named, Query
 from workbench.logical.expressions import aggregate_calls
 
-#: Clauses that a SELECT may have.
-_CLAUSES = {"expressions", "from_", "where", "group", "having"}
-
-#: Why the others are refused, and the nearest thing that works.
-_REFUSED = {
-    "with_": ("`WITH` is not supported", "write each query as a statement of its own"),
-    "distinct": ("`DISTINCT` is not supported", "GROUP BY gives every key once per window"),
-    "joins": ("a join is not supported: a query reads one source", "join the tables before they become a source"),
-    "order": ("`ORDER BY` is not supported: results come in the order of time", "sort what `results()` gives"),
-    "limit": ("`LIMIT` is not supported: a stream has no end", "take the first rows of what `results()` gives"),
-    "offset": ("`OFFSET` is not supported: a stream has no end", "take the rows that you need of `results()`"),
-    "laterals": ("`LATERAL VIEW` is not supported", "unfold the rows before they become a source"),
-    "qualify": ("`QUALIFY` is not supported", "`HAVING` is"),
-}
+#: Clauses that a statement may have.
+_CLAUSES = {"expressions", "from_", "where", "group", "having", "joins", "with_", "windows"}
 
 #: Columns that every result has; no key or value may take their names.
 _RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "status", "revision")
@@ -38,36 +29,35 @@ _NO_WINDOW_HINT = "add `window(ts, '10 minutes')` or `zoom(ts, '15 minutes / 1 m
 
 @dataclass(frozen=True)
 class _Group:
-    """What GROUP BY says: the keys, and the windows of its one form."""
+    """What GROUP BY says: the keys with their own names, and the windows of its one form."""
 
-    keys: tuple[Expression, ...]
+    keys: dict[Expression, str]
     windows: tuple[AnyWindow, ...]
 
 
-def bind_statement(
-    text: SqlText,
-    select: exp.Select,
-    streams: Mapping[str, Stream],
-    *,
-    name: str,
-    default_stream: str | None,
-) -> Query:
-    """The query that a statement means; raises QueryError for everything that does not make sense."""
-    return _StatementBinder(text, select, streams, default_stream).query(name)
+def bind_statement(text: SqlText, select: exp.Select, catalog: Catalog, *, name: str, default: str | None) -> Query:
+    """The query that a statement means; ``default`` names the source of a statement without FROM.
+
+    Raises QueryError for everything that does not make sense.
+    """
+    return _StatementBinder(text, select, catalog, default).query(name)
 
 
 class _StatementBinder:
-    def __init__(self, text: SqlText, select: exp.Select, streams: Mapping[str, Stream], default: str | None) -> None:
+    def __init__(self, text: SqlText, select: exp.Select, catalog: Catalog, default: str | None) -> None:
         self._text = text
         self._select = select
-        self._refuse_clauses()
-        self._stream, self._qualifier = bind_source(text, select, streams, default)
+        refuse_clauses(text, select, _CLAUSES)
+        self._relation = SourceBinder(text, catalog, default).bind(select)
 
     def query(self, name: str) -> Query:
         where = self._select.args.get("where")
         condition = None if where is None else self._binder("WHERE").condition(where.this)
-        group = self._group()
-        items = list(self._items(group))
+        if has_over(self._select):
+            group, items = self._each_row()
+        else:
+            group = self._group()
+            items = list(self._items(group))
         keys = self._name_keys(group.keys, items)
         values = tuple(Named(alias, bound) for _, alias, bound in items if Named(alias, bound) not in keys)
         self._check_names(keys, items)
@@ -80,7 +70,29 @@ class _StatementBinder:
         kept = None
         if having is not None:
             kept = self._binder("HAVING", keys=frozenset(group.keys), aliases=aliases).condition(having.this)
-        return Query(name, self._stream, condition, keys, group.windows, values, kept)
+        relation = self._relation
+        return Query(name, relation.stream, relation.filter_with(condition), keys, group.windows, values, kept)
+
+    def _each_row(self) -> tuple[_Group, list[tuple[exp.Expr, str, Expression]]]:
+        """What the select items with OVER are partitioned by, and all items."""
+        for clause in ("group", "having"):
+            if self._select.args.get(clause) is not None:
+                raise self._text.error(
+                    "OVER gives a result for each row, GROUP BY and HAVING one for each group",
+                    self._select.args[clause],
+                    hint="write two queries; their rows are read once all the same",
+                )
+        row, aggregate = self._binder("OVER"), self._binder("OVER", keys=frozenset())
+        over = OverBinder(self._text, self._select, self._relation.view, row.bind, aggregate.bind)
+        scope = Scope(self._relation, "SELECT beside OVER", over=over.call)
+        items = []
+        for item in self._select.expressions:
+            node = item.unalias()
+            bound = ExpressionBinder(self._text, scope).bind(node)
+            if isinstance(bound, Literal):
+                raise self._text.error("a constant needs no column of its own", node)
+            items.append((item, item.alias or self._own_name(node, bound), bound))
+        return _Group({key: getattr(key, "name", str(key)) for key in over.keys}, (EachRow(),)), items
 
     def _binder(
         self,
@@ -89,17 +101,8 @@ class _StatementBinder:
         keys: frozenset[Expression] | None = None,
         aliases: Mapping[str, Expression] | None = None,
     ) -> ExpressionBinder:
-        scope = Scope(self._stream, clause, self._qualifier, keys, aliases or {})
+        scope = Scope(self._relation, clause, keys, aliases or {})
         return ExpressionBinder(self._text, scope)
-
-    def _refuse_clauses(self) -> None:
-        for clause, value in self._select.args.items():
-            if clause in _CLAUSES or not value:
-                continue
-            node = value[0] if isinstance(value, list) else value
-            message, hint = _REFUSED.get(clause, (f"`{clause.strip('_').upper()}` is not supported", None))
-            place = node if isinstance(node, exp.Expr) else self._select
-            raise self._text.error(message, place, hint=hint)
 
     def _group(self) -> _Group:
         clause = self._select.args.get("group")
@@ -108,7 +111,7 @@ class _StatementBinder:
         for kind, value in clause.args.items():
             if value and kind != "expressions":
                 raise self._text.error(f"`GROUP BY {kind.upper()}` is not supported", clause, hint="name the keys")
-        keys: list[Expression] = []
+        keys: dict[Expression, str] = {}
         form: tuple[exp.Expr, tuple[AnyWindow, ...]] | None = None
         for node in map(self._resolve_item, clause.expressions):
             if is_form(node):
@@ -119,13 +122,14 @@ class _StatementBinder:
                     )
                 form = (node, windows)
             else:
-                keys.append(self._key(node))
+                key = self._key(node)
+                keys.setdefault(key, self._own_name(node, key))
         if form is None:
             raise self._text.error("GROUP BY has no window", clause, hint=_NO_WINDOW_HINT)
-        return _Group(tuple(dict.fromkeys(keys)), form[1])
+        return _Group(keys, form[1])
 
     def _form(self, node: exp.Expr) -> tuple[AnyWindow, ...]:
-        return bind_form(self._text, node, self._stream, self._binder("a window form").bind)
+        return bind_form(self._text, node, self._relation.view, self._binder("a window form").bind)
 
     def _key(self, node: exp.Expr) -> Expression:
         if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
@@ -144,7 +148,7 @@ class _StatementBinder:
                     f"`{node.this}` is not the number of a select item: they go from 1 to {len(items)}", node
                 )
             return items[int(node.this) - 1].unalias()
-        columns = {name.casefold() for name in self._stream.schema.names}
+        columns = {name.casefold() for name in self._relation.names}
         if isinstance(node, exp.Column) and not node.table and node.name.casefold() not in columns:
             for item in items:
                 if item.alias.casefold() == node.name.casefold():
@@ -152,47 +156,56 @@ class _StatementBinder:
         return node
 
     def _items(self, group: _Group) -> Iterator[tuple[exp.Expr, str, Expression]]:
-        """The select items that have a value of their own: node, result name, expression."""
-        binder = self._binder("SELECT", keys=frozenset(group.keys))
+        """The select items that have a value of their own: node, result name, expression.
+
+        An item may use the names of those before it, where no column has the name.
+        """
+        aliases: dict[str, Expression] = {}
+        columns = set(map(str.casefold, self._relation.names))
         for item in self._select.expressions:
             node = item.unalias()
             if is_form(node) and node.name.casefold() not in AGGREGATES:  # `last` is a form in GROUP BY alone
                 if self._form(node) != group.windows:
                     raise refuse_form(self._text, node, "SELECT")
             elif not self._is_window_value(node):
-                bound = binder.bind(node)
+                bound = self._binder("SELECT", keys=frozenset(group.keys), aliases=aliases).bind(node)
                 if not aggregate_calls(bound) and isinstance(bound, Literal):
                     raise self._text.error("a constant is neither a key nor an aggregate", node)
-                yield item, item.alias or _plain_name(bound), bound
+                if item.alias and item.alias.casefold() not in columns:
+                    aliases[item.alias.casefold()] = bound
+                yield item, item.alias or self._own_name(node, bound), bound
 
     def _is_window_value(self, node: exp.Expr) -> bool:
         """``window``, ``window.start`` and ``window.end``: in every result anyway, as columns of their own."""
-        if not isinstance(node, exp.Column) or "window" in (n.casefold() for n in self._stream.schema.names):
+        if not isinstance(node, exp.Column) or "window" in map(str.casefold, self._relation.names):
             return False
         path = (node.table.casefold(), node.name.casefold())
         return path in (("", "window"), ("window", "start"), ("window", "end"))
 
+    def _own_name(self, node: exp.Expr, bound: Expression) -> str:
+        """The result name of an item without an alias: the column's name, or the text of the expression."""
+        found = self._relation.find(node.name, node.table) if isinstance(node, exp.Column) else []
+        if not found and isinstance(node, exp.Column) and isinstance(bound, Field):
+            return bound.name
+        return found[0].name if found else str(bound)
+
     def _name_keys(
-        self, keys: tuple[Expression, ...], items: list[tuple[exp.Expr, str, Expression]]
+        self, keys: dict[Expression, str], items: list[tuple[exp.Expr, str, Expression]]
     ) -> tuple[Named, ...]:
         """Every key with the name that the SELECT list gives it first, or its own."""
         names: dict[Expression, str] = {}
         for _, alias, bound in items:
             names.setdefault(bound, alias)
-        return tuple(Named(names.get(key, _plain_name(key)), key) for key in keys)
+        return tuple(Named(names.get(key, own), key) for key, own in keys.items())
 
     def _check_names(self, keys: tuple[Named, ...], items: list[tuple[exp.Expr, str, Expression]]) -> None:
         """Every column of the result has a name of its own."""
         selected = {bound for _, _, bound in items}
-        hidden = [(self._select.args["group"], key.name) for key in keys if key.expression not in selected]
+        clause = self._select.args.get("group") or self._select.expressions[0]
+        hidden = [(clause, key.name) for key in keys if key.expression not in selected]
         taken = dict.fromkeys(_RESULT_COLUMNS, "every result has a column")
         for node, name in [*((node, alias) for node, alias, _ in items), *hidden]:
             reason = taken.get(name.casefold())
             if reason is not None:
                 raise self._text.error(f"{reason} `{name}`", node, hint="give it another name with AS")
             taken[name.casefold()] = "there is already a result column"
-
-
-def _plain_name(expression: Expression) -> str:
-    """The result name of an item without an alias: the column's name, or the text of the expression."""
-    return getattr(expression, "name", None) or str(expression)

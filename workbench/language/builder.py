@@ -16,9 +16,11 @@ import pyarrow as pa
 
 from workbench.errors import QueryError
 from workbench.language.parse import parse_queries
+from workbench.language.relations import Catalog
 from workbench.language.sql import parse_expression
 from workbench.logical import Literal, Query, Stream
 from workbench.logical.expressions import quote_name
+from workbench.logical.joins import Kind, StaticTable
 
 #: What a function can be given: an expression, SQL, or constants.
 Argument: TypeAlias = "Expr | str | float | Sequence[float]"
@@ -207,6 +209,14 @@ class QueryBuilder:
     _window: str | None = None
     _items: tuple[tuple[str | None, Expr], ...] = ()
     _having: tuple[Expr, ...] = ()
+    _joins: tuple[tuple[str, StaticTable, Expr], ...] = ()
+
+    def join(self, table: StaticTable, on: Expr | str, how: Kind = "inner") -> QueryBuilder:
+        """The rows beside those of a static table; ``how`` says whether a row without a partner stays."""
+        word = {"inner": "JOIN", "left": "LEFT JOIN"}.get(how)
+        if word is None:
+            raise QueryError(f"no join `{how}`", hint="`inner` and `left` are")
+        return replace(self, _joins=(*self._joins, (word, table, _fragment(on))))
 
     def where(self, condition: Expr | str) -> QueryBuilder:
         """Keep the rows for which the condition is true; several calls must all hold."""
@@ -245,6 +255,7 @@ class QueryBuilder:
         clauses = [
             f"SELECT {', '.join(items)}",
             f"FROM {quote_name(self.stream.name)}",
+            *(f"{word} {quote_name(table.name)} ON {on}" for word, table, on in self._joins),
             f"WHERE {_all_of(self._where)}" if self._where else "",
             f"GROUP BY {', '.join(keys)}" if keys else "",
             f"HAVING {_all_of(self._having)}" if self._having else "",
@@ -255,7 +266,8 @@ class QueryBuilder:
         """The logical query; raises QueryError for everything that does not make sense."""
         if not self._items:
             raise QueryError("the query selects nothing", hint="call `select(n=count())`")
-        (bound,) = parse_queries(self.sql(), {self.stream.name: self.stream}, name=name)
+        catalog = Catalog({self.stream.name: self.stream}, {table.name: table for _, table, _ in self._joins})
+        (bound,) = parse_queries(self.sql(), catalog, name=name)
         return bound
 
     def _with_window(self, form: str, durations: list[str]) -> QueryBuilder:

@@ -55,9 +55,9 @@ def convert(expression: Expression, target: pa.DataType) -> Expression:
     return Cast(target, expression)
 
 
-def fold_cast(argument: Expression, target: pa.DataType) -> Expression:
-    """``CAST(argument AS target)``; a time written as text becomes a literal at once."""
+def fold_cast(argument: Expression, target: pa.DataType, *, safe: bool = False) -> Expression:
+    """``CAST(argument AS target)``; a time written as text becomes a literal at once. ``safe`` for ``TRY_CAST``."""
     text = argument.value if isinstance(argument, Literal) else None
-    if isinstance(text, str) and is_temporal(target):
+    if isinstance(text, str) and is_temporal(target) and not safe:
         return moment(text, target)
-    return argument if argument.type == target else Cast(target, argument)
+    return argument if argument.type == target else Cast(target, argument, safe)

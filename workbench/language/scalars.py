@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -10,60 +11,53 @@ from sqlglot import exp
 
 from workbench.algebra import AGGREGATES, Aggregate
 from workbench.errors import QueryError, did_you_mean
-from workbench.language.literals import convert, fold_cast, moment, number
+from workbench.language.literals import convert, moment, number
+from workbench.language.operators import HANDLERS, NAMED_HANDLERS, Handler, refuse_unsteady
+from workbench.language.relations import Relation
 from workbench.language.sql import SqlText
 from workbench.language.windows import FORMS, refuse_form
-from workbench.logical import AggregateCall, Call, Column, Expression, Literal, Stream
+from workbench.logical import AggregateCall, Call, Expression, Field, Literal
 from workbench.logical.expressions import operands
-from workbench.logical.functions import FUNCTIONS, SQL_FUNCTIONS, ScalarFunction, check_arity, resolve_call
-from workbench.logical.types import SQL_TYPES, can_cast, common_type, is_temporal, language_type, type_name
-
-#: Operators and keywords by the class of their node.
-OPERATORS: dict[type[exp.Expr], str] = {
-    exp.Or: "or",
-    exp.And: "and",
-    exp.EQ: "equal",
-    exp.NEQ: "not_equal",
-    exp.LT: "less",
-    exp.LTE: "less_equal",
-    exp.GT: "greater",
-    exp.GTE: "greater_equal",
-    exp.Like: "like",
-    exp.Add: "add",
-    exp.Sub: "subtract",
-    exp.Mul: "multiply",
-    exp.Div: "divide",
-    exp.Mod: "modulo",
-    exp.DPipe: "concat",
-}
+from workbench.logical.functions import FUNCTIONS, SQL_FUNCTIONS, check_arity, resolve_call
+from workbench.logical.types import common_type, is_temporal, type_name
 
 #: What SQL knows and this language does not (yet), and the nearest thing that works.
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Window: (
-        "`OVER` is not supported yet",
-        "a window that slides by time works: `GROUP BY window(ts, '10 minutes', '1 minute')`",
+    **dict.fromkeys(
+        (exp.Subquery, exp.Select, exp.Exists),
+        ("a subquery is supported in FROM alone", "a join finds the rows that have a partner in a table"),
     ),
-    exp.Filter: ("`FILTER` is not supported", "`count_if(condition)` and `sum(if(condition, x, NULL))` work"),
-    exp.Subquery: ("a subquery is not supported", "write it as a statement of its own"),
-    exp.Select: ("a subquery is not supported", "write it as a statement of its own"),
-    exp.Exists: ("a subquery is not supported", "write it as a statement of its own"),
     exp.Star: ("`*` is not supported", "name the columns; `count(*)` counts the rows"),
-    exp.Interval: (
-        "arithmetic with an `INTERVAL` is not supported",
-        "an interval works inside `window(ts, size, slide)`",
+    exp.Bracket: ("elements of arrays are not supported", "unfold the rows before they become a source"),
+    exp.Parameter: ("this is no parameter", "a parameter is written `{{name}}`"),
+    exp.Placeholder: ("this is no parameter", "a parameter is written `{{name}}`"),
+    exp.Array: (
+        "a list of values is not supported here",
+        "it can stand behind `IN`, or as an argument of `quantile`",
     ),
-    exp.NullSafeEQ: ("`<=>` is not supported", "`a = b OR (a IS NULL AND b IS NULL)` works"),
-    exp.ILike: ("`ILIKE` is not supported", "`lower(x) LIKE '...'` works"),
-    exp.RegexpLike: ("`RLIKE` is not supported", "`LIKE` works"),
-    exp.IntDiv: ("`DIV` is not supported", "`CAST(a / b AS bigint)` works"),
-    exp.Placeholder: ("a parameter is not supported", "write the value itself"),
     exp.Concat: ("text beside text is not supported", "a quote inside text is written \\', and `||` joins texts"),
+}
+
+#: Names that other dialects have, and what they are here.
+_ELSEWHERE = {
+    **dict.fromkeys(("tumble", "tumbling"), "`window(ts, size)` are windows that follow one another"),
+    **dict.fromkeys(("hop", "hopping", "sliding", "slide"), "`window(ts, size, slide)` are windows that overlap"),
+    "session": "`session_window(ts, gap)` are sessions",
+    **dict.fromkeys(
+        ("time_bucket", "date_bin", "time_slice"), "`window(ts, size)` in GROUP BY; `date_trunc(unit, t)`"
+    ),
+}
+
+#: Where an aggregate belongs that stands in a clause without groups.
+_AGGREGATE_HINTS = {
+    "WHERE": "conditions on aggregates go to HAVING",
+    "SELECT beside OVER": "give it an OVER of its own, or write a query with GROUP BY",
 }
 
 #: The parts of a node that the binder looks at; a node that has another one means something else.
 _UNDERSTOOD = {
     "this", "expression", "expressions", "negate", "low", "high", "ifs", "true", "default", "to", "table",
-    "is_string", "safe", "typed", "_type",
+    "is_string", "safe", "typed", "_type", "position", "unit", "field", "db", "catalog",
 }  # fmt: skip
 
 
@@ -71,17 +65,17 @@ _UNDERSTOOD = {
 class Scope:
     """What an expression may use where it stands.
 
-    ``clause`` names the place in errors. ``qualifier`` is the name that may stand before a column's.
+    ``relation`` has the columns, ``clause`` names the place in errors.
     ``keys`` is None where single rows are seen (WHERE, GROUP BY, the argument of an aggregate); otherwise aggregates
     are allowed and columns must be part of one of the keys. ``aliases`` are folded names of select items that can
-    be used, before columns.
+    be used, before columns. ``over`` binds an OVER, where one may be.
     """
 
-    stream: Stream
+    relation: Relation
     clause: str
-    qualifier: str
     keys: frozenset[Expression] | None = None
     aliases: Mapping[str, Expression] = field(default_factory=dict)
+    over: Callable[[exp.Window], Expression] | None = None
 
 
 class ExpressionBinder:
@@ -91,13 +85,14 @@ class ExpressionBinder:
         self._text = text
         self._scope = scope
         #: Columns seen so far that neither a key nor an aggregate covers, with their nodes.
-        self._loose: list[tuple[Column, exp.Expr]] = []
+        self._loose: list[tuple[Expression, exp.Expr]] = []
 
     def bind(self, node: exp.Expr) -> Expression:
         """The typed expression that ``node`` means."""
-        bound = self._bind(node)
+        bound = self.inner(node)
         if self._scope.keys is not None and self._loose:
-            column, place = self._loose[0]
+            _, place = self._loose[0]
+            column = self._text.source(place)
             raise self._text.error(
                 f"`{column}` is neither a key nor inside an aggregate",
                 place,
@@ -112,7 +107,8 @@ class ExpressionBinder:
             raise self._text.error(f"{self._scope.clause} needs a condition, got `{type_name(bound.type)}`", node)
         return bound
 
-    def _bind(self, node: exp.Expr) -> Expression:
+    def inner(self, node: exp.Expr) -> Expression:
+        """A part of the expression; for handlers of what is around it."""
         mark = len(self._loose)
         bound = self._dispatch(node)
         if isinstance(bound, AggregateCall) or bound in (self._scope.keys or ()):
@@ -120,6 +116,8 @@ class ExpressionBinder:
         return bound
 
     def _dispatch(self, node: exp.Expr) -> Expression:
+        if isinstance(node, exp.Window) and self._scope.over is not None:
+            return self._scope.over(node)
         strange = [part for part, value in node.args.items() if value and part not in _UNDERSTOOD]
         handler = _HANDLERS.get(type(node))
         if handler is None or strange:
@@ -128,46 +126,91 @@ class ExpressionBinder:
 
     def _refusal(self, node: exp.Expr) -> QueryError:
         message, hint = _REFUSED.get(type(node), (f"`{self._text.source(node)}` is not supported", ""))
+        if isinstance(node, exp.Window):
+            message = f"an OVER cannot be used in {self._scope.clause}"
+            hint = "it goes to the SELECT list; filter what `results()` gives by its column"
         return self._text.error(message, node, hint=hint)
 
-    def _operator(self, node: exp.Expr) -> Expression:
-        sides = [self._bind(node.this), self._bind(node.expression)]
-        call = self._call(FUNCTIONS[OPERATORS[type(node)]], node, sides)
-        return self._call(FUNCTIONS["not"], node, [call]) if node.args.get("negate") else call
-
-    def _call(self, function: ScalarFunction, node: exp.Expr, arguments: list[Expression]) -> Expression:
+    def call(self, name: str, node: exp.Expr, arguments: list[Expression]) -> Expression:
         """A checked call, its arguments converted to the types that the function takes."""
+        function = FUNCTIONS[name]
         with self._text.at(node):
-            arguments = _times_from_text(arguments)
+            arguments = _times_from_text(arguments, function.constants)
             signature = resolve_call(function, tuple(argument.type for argument in arguments))
             converted = tuple(map(convert, arguments, signature.parameters))
-            first_constant = len(converted) if function.constant_from is None else function.constant_from
-            if not all(isinstance(argument, Literal) for argument in converted[first_constant:]):
-                wanted = f"argument {first_constant + 1} of `{function.name}` must be a constant"
-                raise QueryError(wanted)
+            for position in function.constants:
+                if position < len(converted) and not isinstance(converted[position], Literal):
+                    raise QueryError(f"argument {position + 1} of `{function.name}` must be a constant")
+            if function.check is not None:
+                function.check(*(each.value if isinstance(each, Literal) else None for each in converted))
             return Call(signature.result, function.name, converted)
+
+    def error(self, message: str, node: exp.Expr, *, hint: str | None = None) -> QueryError:
+        """A QueryError that underlines ``node``."""
+        return self._text.error(message, node, hint=hint)
+
+    def at(self, node: exp.Expr) -> AbstractContextManager[None]:
+        """Give a QueryError without a place the place of ``node``."""
+        return self._text.at(node)
+
+    def source(self, node: exp.Expr) -> str:
+        """The text of ``node`` as the user wrote it."""
+        return self._text.source(node)
 
     def _column(self, node: exp.Expr) -> Expression:
         if isinstance(node.this, exp.Star):
             raise self._refusal(node.this)
-        name, qualifier = node.name, node.text("table")
+        relation = self._scope.relation
+        assert isinstance(node, exp.Column)
+        names = [part.name for part in node.parts]
+        known = len(names) > 1 and names[0].casefold() in map(str.casefold, relation.qualifiers)
+        if known or len(names) == 1 or not relation.find(names[0]):
+            qualifier, name, fields = names[0] if len(names) > 1 else "", names[:2][-1], names[2:]
+        else:
+            qualifier, name, fields = "", names[0], names[1:]
+        bound = self._named(node, name, qualifier)
+        for each in fields:
+            bound = self._field(node, bound, each)
+        return bound
+
+    def _field(self, node: exp.Expr, struct: Expression, name: str) -> Expression:
+        """A field of a struct."""
+        if not pa.types.is_struct(struct.type):
+            raise self._text.error(f"`{struct}` is `{type_name(struct.type)}`, which has no field `{name}`", node)
+        fields = [struct.type.field(place) for place in range(struct.type.num_fields)]
+        found = next((field for field in fields if field.name.casefold() == name.casefold()), None)
+        if found is None:
+            hint = did_you_mean(name, [field.name for field in fields], "field")
+            raise self._text.error(f"`{struct}` has no field `{name}`", node, hint=hint)
+        return Field(found.type, struct, found.name)
+
+    def _dot(self, node: exp.Expr) -> Expression:
+        return self._field(node, self.inner(node.this), node.expression.name)
+
+    def _named(self, node: exp.Expr, name: str, qualifier: str) -> Expression:
+        """The column of a name."""
         if not qualifier and name.casefold() in self._scope.aliases:
             return self._scope.aliases[name.casefold()]
-        if qualifier and qualifier.casefold() != self._scope.qualifier.casefold():
+        relation = self._scope.relation
+        if qualifier and qualifier.casefold() not in map(str.casefold, relation.qualifiers):
             self._refuse_window_value(node, qualifier)
-            hint = f"columns are those of `{self._scope.qualifier}`"
+            hint = f"columns are those of {relation.describe()}"
             raise self._text.error(f"unknown source `{qualifier}`", node, hint=hint)
-        stream = self._scope.stream
-        by_fold = {column.casefold(): column for column in reversed(stream.schema.names)}
-        found = name if name in stream.schema.names else by_fold.get(name.casefold())
-        if found is None:
+        found = relation.find(name, qualifier)
+        if not found:
             self._refuse_window_value(node, name)
-            choices = [*stream.schema.names, *self._scope.aliases]
-            hint = did_you_mean(name, choices, "column")
-            raise self._text.error(f"unknown column `{name}` in `{stream.name}`", node, hint=hint)
-        column = Column(language_type(stream.schema.field(found).type), found)
-        self._loose.append((column, node))
-        return column
+            refuse_unsteady(self, node)
+            where = f"`{qualifier}`" if qualifier else relation.describe()
+            hint = relation.hint(name, list(self._scope.aliases))
+            raise self._text.error(f"unknown column `{name}` in {where}", node, hint=hint)
+        if len(found) > 1:
+            choices = " or ".join(f"`{each.qualifier}.{each.name}`" for each in found)
+            raise self._text.error(f"`{name}` is ambiguous", node, hint=f"write {choices}")
+        bound = found[0].expression
+        # A computed column of a sub-select may be a constant, which needs no key.
+        if not isinstance(bound, Literal):
+            self._loose.append((bound, node))
+        return bound
 
     def _refuse_window_value(self, node: exp.Expr, name: str) -> None:
         if name.casefold() == "window":
@@ -186,71 +229,40 @@ class ExpressionBinder:
 
     def _refuse_quoted_column(self, node: exp.Expr) -> None:
         """Other dialects put names between double quotes; here that is text, and a filter on it a silent fault."""
-        if node.this in self._scope.stream.schema.names and self._text.source(node).startswith('"'):
+        if node.this in self._scope.relation.names and self._text.source(node).startswith('"'):
             raise self._text.error(
                 f'"{node.this}" is text here, not the column', node, hint=f"write the column as `{node.this}`"
             )
 
-    def _negate(self, node: exp.Expr) -> Expression:
-        if isinstance(node.this, exp.Literal) and not node.this.is_string:
-            with self._text.at(node):
-                return number(f"-{node.this.this}")
-        return self._call(FUNCTIONS["negate"], node, [self._bind(node.this)])
-
-    def _is(self, node: exp.Expr) -> Expression:
-        if not isinstance(node.expression, exp.Null):
-            raise self._text.error("only `IS NULL` and `IS NOT NULL` are supported", node)
-        return self._call(FUNCTIONS["is_null"], node, [self._bind(node.this)])
-
-    def _not(self, node: exp.Expr) -> Expression:
-        inner = node.this
-        if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
-            return self._call(FUNCTIONS["is_not_null"], node, [self._bind(inner.this)])
-        return self._call(FUNCTIONS["not"], node, [self._bind(inner)])
-
-    def _in(self, node: exp.Expr) -> Expression:
-        return self._call(FUNCTIONS["in"], node, [self._bind(each) for each in (node.this, *node.expressions)])
-
-    def _between(self, node: exp.Expr) -> Expression:
-        value = self._bind(node.this)
-        low = self._call(FUNCTIONS["greater_equal"], node, [value, self._bind(node.args["low"])])
-        high = self._call(FUNCTIONS["less_equal"], node, [value, self._bind(node.args["high"])])
-        return self._call(FUNCTIONS["and"], node, [low, high])
-
-    def _case(self, node: exp.Expr) -> Expression:
-        arguments = []
-        subject = None if node.this is None else self._bind(node.this)
-        for branch in node.args["ifs"]:
-            condition = self._bind(branch.this)
-            if subject is not None:
-                condition = self._call(FUNCTIONS["equal"], branch, [subject, condition])
-            arguments += [condition, self._bind(branch.args["true"])]
-        if node.args.get("default") is not None:
-            arguments.append(self._bind(node.args["default"]))
-        return self._call(FUNCTIONS["case"], node, arguments)
-
-    def _cast(self, node: exp.Expr) -> Expression:
-        written = node.args["to"].sql(dialect="spark").casefold()
-        target = SQL_TYPES.get(written)
-        if target is None:
-            hint = did_you_mean(written, SQL_TYPES, "type")
-            raise self._text.error(f"unknown or unsupported type `{written}`", node, hint=hint)
-        argument = self._bind(node.this)
-        if not can_cast(argument.type, target):
-            raise self._text.error(f"cannot convert `{type_name(argument.type)}` to `{type_name(target)}`", node)
-        with self._text.at(node):
-            return fold_cast(argument, target)
-
     def _function(self, node: exp.Expr) -> Expression:
         name = node.name.casefold()
+        if name in NAMED_HANDLERS:
+            return NAMED_HANDLERS[name](self, node)
         if name in SQL_FUNCTIONS:
-            return self._call(SQL_FUNCTIONS[name], node, [self._bind(each) for each in node.expressions])
+            return self.call(SQL_FUNCTIONS[name].name, node, [self.inner(each) for each in node.expressions])
         if name in AGGREGATES:
             return self._aggregate(name, node, *self._aggregate_arguments(AGGREGATES[name], node))
         if name in FORMS:
             raise refuse_form(self._text, node, self._scope.clause)
-        hint = did_you_mean(name, [*SQL_FUNCTIONS, *AGGREGATES, *FORMS], "function")
+        refuse_unsteady(self, node)
+        known = [*SQL_FUNCTIONS, *NAMED_HANDLERS, *AGGREGATES, *FORMS]
+        hint = _ELSEWHERE.get(name) or did_you_mean(name, known, "function")
         raise self._text.error(f"unknown function `{node.name}`", node, hint=hint)
+
+    def _filter(self, node: exp.Expr) -> Expression:
+        """``x FILTER (WHERE c)``: NULL is ignored by all aggregates, so it is that of ``if(c, x, NULL)``."""
+        call, condition = node.this, node.expression.this
+        name = call.name.casefold()
+        if not isinstance(call, exp.Anonymous) or name not in AGGREGATES:
+            raise self._text.error("`FILTER` stands behind an aggregate", node)
+        aggregate, nodes = self._aggregate_arguments(AGGREGATES[name], call)
+        if not nodes:
+            return self._aggregate("count_if", node, AGGREGATES["count_if"], [condition])
+        if aggregate.constant_from != 1 and len(nodes) > 1:
+            hint = "a statement of its own with the condition in WHERE shares the same pass over the rows"
+            raise self._text.error(f"`FILTER` behind `{name}` of several values is not supported", node, hint=hint)
+        chosen = exp.Anonymous(this="if", expressions=[condition.copy(), nodes[0].copy(), exp.Null()])
+        return self._aggregate(name, node, aggregate, [chosen, *nodes[1:]])
 
     def _within_group(self, node: exp.Expr) -> Expression:
         """``percentile_cont(q) WITHIN GROUP (ORDER BY x)``, the standard's way to write ``quantile(x, q)``."""
@@ -269,10 +281,10 @@ class ExpressionBinder:
             raise self._text.error(
                 f"the aggregate `{name}` cannot be used in {self._scope.clause}",
                 node,
-                hint="conditions on aggregates go to HAVING" if self._scope.clause == "WHERE" else None,
+                hint=_AGGREGATE_HINTS.get(self._scope.clause),
             )
         inner = ExpressionBinder(
-            self._text, replace(self._scope, clause="the argument of an aggregate", keys=None, aliases={})
+            self._text, replace(self._scope, clause="the argument of an aggregate", keys=None, aliases={}, over=None)
         )
         constant_from = len(nodes) if aggregate.constant_from is None else aggregate.constant_from
         arguments = tuple(
@@ -328,35 +340,28 @@ def convert_null(expression: Expression, kind: pa.DataType) -> Expression:
     return convert(expression, kind) if pa.types.is_null(expression.type) else expression
 
 
-def _times_from_text(arguments: list[Expression]) -> list[Expression]:
-    """Text constants beside a date or a timestamp are times: the one conversion that needs no ``CAST``."""
+def _times_from_text(arguments: list[Expression], constants: tuple[int, ...]) -> list[Expression]:
+    """Text constants beside a date or a timestamp are times: the one conversion that needs no ``CAST``.
+
+    Not at the positions ``constants``, where text is a unit or a format.
+    """
     kinds = [argument.type for argument in arguments if is_temporal(argument.type)]
     if not kinds:
         return arguments
     return [
         moment(argument.value, kinds[0])
-        if isinstance(argument, Literal) and isinstance(argument.value, str)
+        if isinstance(argument, Literal) and isinstance(argument.value, str) and position not in constants
         else argument
-        for argument in arguments
+        for position, argument in enumerate(arguments)
     ]
 
 
-_Handler = Callable[[ExpressionBinder, exp.Expr], Expression]
-_HANDLERS: dict[type[exp.Expr], _Handler] = {
-    **dict.fromkeys(OPERATORS, ExpressionBinder._operator),
+_HANDLERS: dict[type[exp.Expr], Handler] = {
+    **HANDLERS,
     exp.Column: ExpressionBinder._column,
     exp.Literal: ExpressionBinder._literal,
-    exp.Boolean: lambda binder, node: Literal(pa.bool_(), bool(node.this)),
-    exp.Null: lambda binder, node: Literal(pa.null(), None),
-    exp.Paren: lambda binder, node: binder._bind(node.this),
-    exp.Neg: ExpressionBinder._negate,
-    exp.Not: ExpressionBinder._not,
-    exp.Is: ExpressionBinder._is,
-    exp.In: ExpressionBinder._in,
-    exp.Between: ExpressionBinder._between,
-    exp.Case: ExpressionBinder._case,
-    exp.Cast: ExpressionBinder._cast,
-    exp.TryCast: ExpressionBinder._cast,
     exp.Anonymous: ExpressionBinder._function,
+    exp.Dot: ExpressionBinder._dot,
+    exp.Filter: ExpressionBinder._filter,
     exp.WithinGroup: ExpressionBinder._within_group,
 }

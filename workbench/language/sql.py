@@ -25,33 +25,38 @@ _DIALECT = Spark()
 
 
 class _Parser(SparkParser):
-    """Spark's grammar without Spark's functions: only ``CAST`` and ``CASE`` have a syntax of their own.
-
-    And without the clause ``WINDOW name AS (...)``, for which sqlglot takes ``GROUP BY window(...)``.
-    """
+    """Spark's grammar without Spark's functions, but for those with a syntax of their own, such as ``CAST``."""
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
-    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CAST": SparkParser.FUNCTION_PARSERS["CAST"]}
+    FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+        name: SparkParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "TRIM")
+    }
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
-    QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Any]] = {
-        token: parser for token, parser in SparkParser.QUERY_MODIFIER_PARSERS.items() if token != TokenType.WINDOW
-    }
-    QUERY_MODIFIER_TOKENS: ClassVar[set[Any]] = set(QUERY_MODIFIER_PARSERS)
+
+    def _parse_interval(self, *args: Any, **options: Any) -> exp.Add | exp.Interval | None:
+        """The same with its place, which sqlglot does not mark."""
+        first = self._curr
+        node = super()._parse_interval(*args, **options)
+        if isinstance(node, exp.Interval):
+            node.meta.update(start=first.start, end=self._prev.end)
+        return node
 
 
 #: The word with which a node begins where its first child is not its beginning.
 _FIRST_WORDS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Case: ("CASE",),
-    exp.TryCast: ("CAST",),
+    exp.TryCast: ("CAST", "TRY_CAST"),
+    exp.Extract: ("EXTRACT",),
+    exp.Trim: ("TRIM",),
     exp.Not: ("NOT", "!"),
     exp.Neg: ("-",),
     exp.Paren: ("(",),
     exp.Subquery: ("(",),
     exp.Tuple: ("(",),
-    exp.Interval: ("INTERVAL",),
     exp.Distinct: ("DISTINCT",),
     exp.Placeholder: (":", "?"),
+    exp.Parameter: ("$", "@"),
     exp.Select: ("SELECT",),
     exp.Union: ("SELECT",),
     exp.Except: ("SELECT",),
@@ -69,6 +74,8 @@ _FIRST_WORDS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Join: ("JOIN", ","),
 }
 _OPENING = {"(": ")", "[": "]", "CASE": "END"}
+_QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
+_BEGINNINGS = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN, TokenType.SEMICOLON)
 _CLOSING = set(_OPENING.values())
 _IS_WORDS = {"IS", "NOT", "NULL", "TRUE", "FALSE"}
 #: After a comma something must come; sqlglot would not mind these.
@@ -146,15 +153,13 @@ class SqlText:
         depth, position = 0, first
         while position < len(self.tokens) and (position <= last or depth > 0):
             word = self.tokens[position].text.upper()
-            if self.tokens[position].token_type not in (TokenType.STRING, TokenType.IDENTIFIER):
+            if self.tokens[position].token_type not in _QUOTED:
                 depth += (word in _OPENING) - (word in _CLOSING and depth > 0)
             position += 1
         return position - 1 + self._unmarked_tail(node, position)
 
     def _unmarked_tail(self, node: exp.Expr, position: int) -> int:
         """How many tokens from ``position`` on belong to ``node`` and are marked by none of its children."""
-        if isinstance(node, exp.Interval):
-            return 1 if node.args.get("unit") else 0
         is_test = isinstance(node, exp.Is) or isinstance(node.this, exp.Is)
         words = [token.text.upper() for token in self.tokens[position : position + 3]] if is_test else []
         return len(list(takewhile(_IS_WORDS.__contains__, words)))
@@ -197,14 +202,25 @@ def _parse(text: SqlText, what: str) -> list[exp.Expr | None]:
     parser = _Parser(dialect=_DIALECT)
     try:
         if what == "expression":
-            return parser.parse_into(exp.Condition, list(text.tokens), text.sql)
-        nodes = parser.parse(list(text.tokens), text.sql)
+            return parser.parse_into(exp.Condition, _words(text), text.sql)
+        _refuse_commands(text)
+        nodes = parser.parse(_words(text), text.sql)
     except ParseError as error:
         raise _syntax_error(text, error) from None
     except RecursionError:
         raise QueryError("the SQL is nested too deeply") from None
     # A comment after the last `;` comes as a node of its own.
     return [None if isinstance(node, exp.Semicolon) else node for node in nodes]
+
+
+def _words(text: SqlText) -> list[Token]:
+    """The tokens. ``WINDOW`` is a name except in ``WINDOW name AS``: ``GROUP BY window(...)`` calls a function."""
+    return [
+        Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
+        if token.token_type == TokenType.WINDOW and (after is None or after.token_type != TokenType.VAR)
+        else token
+        for token, after in zip_longest(text.tokens, text.tokens[1:])
+    ]
 
 
 def _select(text: SqlText, node: exp.Expr) -> exp.Select:
@@ -220,9 +236,20 @@ def _select(text: SqlText, node: exp.Expr) -> exp.Select:
     raise text.error("expected a SELECT statement", text.first_word(node))
 
 
+def _refuse_commands(text: SqlText) -> None:
+    """Raise QueryError for a statement that does not begin as a SELECT does: sqlglot would parse it, or warn."""
+    for before, token in zip((None, *text.tokens), text.tokens, strict=False):
+        begins = before is None or before.token_type == TokenType.SEMICOLON
+        if begins and token.token_type not in _BEGINNINGS:
+            hint = did_you_mean(token.text, ["SELECT"])
+            place = Span(token.start, token.end + 1)
+            raise text.error("expected a SELECT statement", place, hint=hint if hint.startswith("did") else None)
+
+
 def _refuse_loose_commas(text: SqlText) -> None:
     for token, after in zip_longest(text.tokens, text.tokens[1:]):
-        if token.token_type == TokenType.COMMA and (after is None or after.text.upper() in _CLAUSE_WORDS):
+        ends = after is None or (after.token_type not in _QUOTED and after.text.upper() in _CLAUSE_WORDS)
+        if token.token_type == TokenType.COMMA and ends:
             raise text.error("nothing comes after this comma", Span(token.start, token.end + 1))
 
 
@@ -231,15 +258,12 @@ def _syntax_error(text: SqlText, error: ParseError) -> QueryError:
     place = fault.get("highlight") or ""
     end = _position(text.sql, fault["line"] or 1, fault["col"] or 0)
     span = Span(max(0, end - len(place)), end)
-    first = text.tokens[0].text if text.tokens else ""
-    hint = did_you_mean(first, ["SELECT"])
-    if first.upper() not in ("SELECT", "WITH", "FROM") and hint.startswith("did"):
-        token = text.tokens[0]
-        return text.error("expected a SELECT statement", Span(token.start, token.end + 1), hint=hint)
     description = str(fault.get("description") or "")
     wanted = description[0].lower() + description[1:] if description.startswith("Expecting") else ""
     message = f"cannot read the SQL at `{place}`" + (f": {wanted}" if wanted else "")
-    return text.error(message, span)
+    opened = text.sql.rfind("{{", 0, span.start + 1)
+    in_parameter = opened >= 0 and "}}" not in text.sql[opened : span.start]
+    return text.error(message, span, hint="a parameter is one name, `{{name}}`" if in_parameter else None)
 
 
 def _position(sql: str, line: int, column: int) -> int:

@@ -81,6 +81,9 @@ class _Call:
         node, form, stream = self.arguments[0], self.node.name.casefold(), self.stream
         if not isinstance(node, exp.Column):
             raise self.text.error(f"`{form}` needs the time column `{stream.time}` first", node)
+        if node.table and node.table.casefold() != stream.name.casefold():
+            hint = f"`{stream.name}.{stream.time}` is"
+            raise self.text.error("this is not the time of the stream", node, hint=hint)
         name = next((n for n in stream.schema.names if n.casefold() == node.name.casefold()), None)
         if name is None:
             hint = did_you_mean(node.name, stream.schema.names, "column")

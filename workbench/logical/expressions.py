@@ -17,6 +17,7 @@ import pyarrow as pa
 from workbench.algebra import Operands
 from workbench.algebra.registry import plain_name
 from workbench.logical.types import type_name
+from workbench.time import format_duration
 
 #: SQL operators of two arguments by function name. Every other function prints as ``name(arguments)``.
 INFIX = {
@@ -33,7 +34,11 @@ INFIX = {
     "multiply": "*",
     "divide": "/",
     "modulo": "%",
+    "div": "DIV",
+    "null_safe_equal": "<=>",
     "like": "LIKE",
+    "ilike": "ILIKE",
+    "rlike": "RLIKE",
 }
 
 #: How tightly a function's SQL form binds; what is not here is closed by its own brackets and binds tightest.
@@ -42,9 +47,9 @@ _BINDING = {
     "and": 2,
     "not": 3,
     **dict.fromkeys(("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"), 4),
-    **dict.fromkeys(("like", "in", "is_null", "is_not_null"), 4),
-    **dict.fromkeys(("add", "subtract"), 5),
-    **dict.fromkeys(("multiply", "divide", "modulo"), 6),
+    **dict.fromkeys(("null_safe_equal", "like", "ilike", "rlike", "in", "is_null", "is_not_null"), 4),
+    **dict.fromkeys(("add", "subtract", "shift", "shift_months"), 5),
+    **dict.fromkeys(("multiply", "divide", "modulo", "div"), 6),
     "negate": 7,
 }
 _COMPARISON = 4
@@ -69,6 +74,11 @@ class Column(Expression):
     """A column of the stream, by its exact name in the schema."""
 
     name: str
+
+    @property
+    def stored(self) -> str:
+        """The name of the column among the rows."""
+        return self.name
 
     def __str__(self) -> str:
         return quote_name(self.name)
@@ -119,16 +129,34 @@ class Call(Expression):
 
 @dataclass(frozen=True)
 class Cast(Expression):
-    """``CAST(argument AS type)``."""
+    """``CAST(argument AS type)``; ``safe`` is ``TRY_CAST``, which gives NULL where a value does not fit."""
 
     argument: Expression
+    safe: bool = False
 
     @property
     def children(self) -> tuple[Expression, ...]:
         return (self.argument,)
 
     def __str__(self) -> str:
-        return f"CAST({self.argument} AS {type_name(self.type)})"
+        return f"{'TRY_' * self.safe}CAST({self.argument} AS {type_name(self.type)})"
+
+
+@dataclass(frozen=True)
+class Field(Expression):
+    """A field of a struct, by its exact name; NULL where the struct is."""
+
+    argument: Expression
+    name: str
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.argument,)
+
+    def __str__(self) -> str:
+        inner = str(self.argument)
+        plain = _binding(self.argument) == _CLOSED and not isinstance(self.argument, Literal | Cast)
+        return f"{inner if plain else f'({inner})'}.{quote_name(self.name)}"
 
 
 @dataclass(frozen=True)
@@ -216,6 +244,23 @@ def _case(call: Call) -> str:
     return f"CASE {branches}{otherwise} END"
 
 
+def _shifted(call: Call, shown: Callable[[int], str]) -> str:
+    amount = call.arguments[1]
+    assert isinstance(amount, Literal)
+    assert isinstance(amount.value, int)
+    return f"{_operand(call, 0)} {'-' if amount.value < 0 else '+'} INTERVAL '{shown(abs(amount.value))}'"
+
+
+def _months(count: int) -> str:
+    return f"{count} month{'s' * (count != 1)}"
+
+
+def _trimmed(call: Call, side: str) -> str:
+    if len(call.arguments) == 1:
+        return f"{call.function}({call.arguments[0]})"
+    return f"TRIM({side} {call.arguments[1]} FROM {call.arguments[0]})"
+
+
 _FORMS: dict[str, Callable[[Call], str]] = {
     "is_null": lambda call: f"{_operand(call, 0)} IS NULL",
     "is_not_null": lambda call: f"{_operand(call, 0)} IS NOT NULL",
@@ -224,6 +269,11 @@ _FORMS: dict[str, Callable[[Call], str]] = {
     "negate": lambda call: (
         f"-{call.arguments[0]}" if _binding(call.arguments[0]) == _CLOSED else f"-({call.arguments[0]})"
     ),
+    "shift": lambda call: _shifted(call, format_duration),
+    "shift_months": lambda call: _shifted(call, _months),
+    "trim": lambda call: _trimmed(call, "BOTH"),
+    "ltrim": lambda call: _trimmed(call, "LEADING"),
+    "rtrim": lambda call: _trimmed(call, "TRAILING"),
     "in": lambda call: f"{_operand(call, 0)} IN ({_listed(call.arguments[1:])})",
     "case": _case,
 }

@@ -1,35 +1,24 @@
 """The closed list of scalar functions: how many arguments, of which types, and what comes out.
 
 :data:`FUNCTIONS` is by canonical name, the ``function`` of a :class:`~workbench.logical.expressions.Call`;
-:func:`find_function` also takes the SQL aliases. The meaning is Spark's in ANSI mode: arithmetic on integers is
-checked, ``/`` gives a double, division by zero is an error, conditions are three-valued, NaN equals itself and
-is greater than every number, times are read in UTC.
-
-Where this differs from Spark: a literal such as ``1.5`` is a double, not a decimal, and there are no decimals;
-``nullif`` has the common type of its arguments; ``floor`` and ``ceil`` of a NaN or of a number beyond int64 are
-an error, where Spark gives 0 or the nearest integer; text is never read as a number without ``CAST``.
+:data:`SQL_FUNCTIONS` by what can be written in SQL, aliases included. The meaning is Spark's in ANSI mode:
+arithmetic on integers is checked, ``/`` gives a double, division by zero is an error, conditions are three-valued,
+NaN equals itself and is greater than every number, times are read in UTC. Where this differs from Spark is told in
+``docs/sql.md``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import pyarrow as pa
+from typing import TypeAlias
 
 from workbench.errors import QueryError
+from workbench.logical import formats
+from workbench.logical import signatures as sig
 from workbench.logical.expressions import INFIX
-from workbench.logical.types import NUMBERS, TIMESTAMP, common_type, is_number, is_temporal, type_name
-
-Types = tuple[pa.DataType, ...]
-
-
-@dataclass(frozen=True)
-class Signature:
-    """The types to which the arguments of one call are converted, and the type of its value."""
-
-    parameters: Types
-    result: pa.DataType
+from workbench.logical.signatures import BIGINT, BOOL, DATE, DOUBLE, INT, STRING, Resolver, Signature, Types, fixed
+from workbench.logical.types import TIMESTAMP
 
 
 @dataclass(frozen=True)
@@ -37,158 +26,237 @@ class ScalarFunction:
     """One function of the list.
 
     ``arity`` is the least and the largest number of arguments, ``resolve(types)`` gives the signature for
-    arguments of these types and raises QueryError where they do not fit. Arguments from position ``constant_from``
-    on must be literals.
+    arguments of these types and raises QueryError where they do not fit. Arguments at the positions ``constants``
+    must be literals, whose values ``check`` takes, None for the other arguments: it raises QueryError for those that
+    cannot be read.
     """
 
     name: str
     arity: tuple[int, int]
-    resolve: Callable[[Types], Signature]
+    resolve: Resolver
     aliases: tuple[str, ...] = ()
-    constant_from: int | None = None
+    constants: tuple[int, ...] = ()
+    check: Check | None = None
 
+
+#: Looks at the arguments of a call, of which only the constants have a value.
+Check: TypeAlias = "Callable[..., object]"
 
 ANY_NUMBER_OF = 1_000_000
 
-_BOOL, _INT, _BIGINT, _DOUBLE, _STRING = pa.bool_(), pa.int32(), pa.int64(), pa.float64(), pa.string()
+_condition, _text = sig.all_of(BOOL), sig.all_of(STRING)
+_pattern = sig.all_of(STRING, BOOL)
 
 
-def _arithmetic(types: Types) -> Signature:
-    meet = common_type(types)
-    if not is_number(meet):
-        raise _unfit("numbers", types)
-    return Signature((meet,) * len(types), meet)
+def _like(_: None, pattern: str | None) -> None:
+    if pattern is not None:
+        formats.check_like(pattern)
 
 
-def _doubles(types: Types) -> Signature:
-    _arithmetic(types)
-    return Signature((_DOUBLE,) * len(types), _DOUBLE)
+def _regex(_: None, pattern: str | None, *more: object) -> None:
+    if pattern is not None:
+        formats.check_pattern(pattern)
 
 
-def _round(types: Types) -> Signature:
-    number = _arithmetic(types[:1]).result
-    return Signature((number, _INT)[: len(types)], number)
+def _regex_and_text(_: None, pattern: str | None, replacement: str | None) -> None:
+    if pattern is not None and replacement is not None:
+        formats.check_replacement(pattern, replacement)
 
 
-def _to_integer(types: Types) -> Signature:
-    return Signature(_arithmetic(types).parameters, _BIGINT)
+def _regex_group(_: None, pattern: str | None, group: int | None = 1) -> None:
+    if pattern is not None and group is not None:
+        formats.group_pattern(pattern, group)
 
 
-def _comparison(types: Types) -> Signature:
-    meet = _common(types).result
-    return Signature((meet,) * len(types), _BOOL)
+def _reading(_: None, format: str | None = None) -> None:
+    if format is not None:
+        formats.reading_pattern(formats.time_format(format, reading=True))
 
 
-def _common(types: Types) -> Signature:
-    meet = common_type(types)
-    if pa.types.is_null(meet):
-        raise QueryError("takes no bare NULL alone", hint="give it a type, such as `CAST(NULL AS double)`")
-    if not (is_number(meet) or is_temporal(meet) or meet in (_BOOL, _STRING)):
-        raise _unfit("numbers, text, times or booleans", types)
-    return Signature((meet,) * len(types), meet)
+def _writing(_: None, format: str | None) -> None:
+    if format is not None:
+        formats.time_format(format, reading=False)
 
 
-def _case(types: Types) -> Signature:
-    last = len(types) - 1
-    is_condition = [position % 2 == 0 and position < last for position in range(len(types))]
-    _all_of(_BOOL)(tuple(kind for kind, flag in zip(types, is_condition, strict=True) if flag))
-    meet = _common(tuple(kind for kind, flag in zip(types, is_condition, strict=True) if not flag)).result
-    return Signature(tuple(_BOOL if flag else meet for flag in is_condition), meet)
+def _instant_unit(unit: str | None, _: None) -> None:
+    if unit is not None:
+        formats.unit_of(unit, formats.UNITS)
 
 
-def _all_of(wanted: pa.DataType, result: pa.DataType | None = None) -> Callable[[Types], Signature]:
-    def resolve(types: Types) -> Signature:
-        if any(kind not in (wanted, pa.null()) for kind in types):
-            raise _unfit(f"`{type_name(wanted)}`", types)
-        return Signature((wanted,) * len(types), result or wanted)
-
-    return resolve
+def _date_unit(_: None, unit: str | None) -> None:
+    if unit is not None:
+        formats.unit_of(unit, formats.DATE_UNITS)
 
 
-def _null_test(types: Types) -> Signature:
-    return Signature(types, _BOOL)
+def _zone(_: None, zone: str | None) -> None:
+    if zone is not None:
+        formats.check_zone(zone)
 
 
-def _date_part(types: Types) -> Signature:
-    if not is_temporal(types[0]):
-        raise _unfit("a timestamp or a date", types)
-    return Signature((TIMESTAMP,), _INT)
+def _field(_: None, delimiter: object, number: int | None) -> None:
+    if number == 0:
+        raise QueryError("the parts of a text are numbered from 1, or from the end from -1; got 0")
 
 
-def _substring(types: Types) -> Signature:
-    if types[0] not in (_STRING, pa.null()) or any(kind not in NUMBERS[:4] for kind in types[1:]):
-        raise _unfit("text, a position and a number of characters", types)
-    return Signature((_STRING, _INT, _INT)[: len(types)], _STRING)
-
-
-def _unfit(wanted: str, types: Types) -> QueryError:
-    return QueryError(f"takes {wanted}, got {', '.join(f'`{type_name(kind)}`' for kind in types)}")
-
-
-_condition, _text = _all_of(_BOOL), _all_of(_STRING)
-
-#: Every scalar function, by canonical name.
-FUNCTIONS = {
-    function.name: function
-    for function in (
+def _operators() -> list[ScalarFunction]:
+    """Operators, keywords and what chooses between values."""
+    return [
         ScalarFunction("or", (2, 2), _condition),
         ScalarFunction("and", (2, 2), _condition),
         ScalarFunction("not", (1, 1), _condition),
-        ScalarFunction("equal", (2, 2), _comparison),
-        ScalarFunction("not_equal", (2, 2), _comparison),
-        ScalarFunction("less", (2, 2), _comparison),
-        ScalarFunction("less_equal", (2, 2), _comparison),
-        ScalarFunction("greater", (2, 2), _comparison),
-        ScalarFunction("greater_equal", (2, 2), _comparison),
-        ScalarFunction("in", (2, ANY_NUMBER_OF), _comparison),
-        ScalarFunction("like", (2, 2), _all_of(_STRING, _BOOL), constant_from=1),
-        ScalarFunction("is_null", (1, 1), _null_test, ("isnull",)),
-        ScalarFunction("is_not_null", (1, 1), _null_test, ("isnotnull",)),
-        ScalarFunction("case", (2, ANY_NUMBER_OF), _case, ("if",)),
-        ScalarFunction("coalesce", (1, ANY_NUMBER_OF), _common, ("ifnull", "nvl")),
-        ScalarFunction("nullif", (2, 2), _common),
-        ScalarFunction("least", (2, ANY_NUMBER_OF), _common),
-        ScalarFunction("greatest", (2, ANY_NUMBER_OF), _common),
-        ScalarFunction("add", (2, 2), _arithmetic),
-        ScalarFunction("subtract", (2, 2), _arithmetic),
-        ScalarFunction("multiply", (2, 2), _arithmetic),
-        ScalarFunction("divide", (2, 2), _doubles),
-        ScalarFunction("modulo", (2, 2), _arithmetic, ("mod",)),
-        ScalarFunction("negate", (1, 1), _arithmetic, ("negative",)),
-        ScalarFunction("abs", (1, 1), _arithmetic),
-        ScalarFunction("round", (1, 2), _round, constant_from=1),
-        ScalarFunction("floor", (1, 1), _to_integer),
-        ScalarFunction("ceil", (1, 1), _to_integer, ("ceiling",)),
-        ScalarFunction("sqrt", (1, 1), _doubles),
-        ScalarFunction("exp", (1, 1), _doubles),
-        ScalarFunction("ln", (1, 1), _doubles),
-        ScalarFunction("power", (2, 2), _doubles, ("pow",)),
-        ScalarFunction("length", (1, 1), _all_of(_STRING, _INT), ("char_length", "len")),
+        ScalarFunction("equal", (2, 2), sig.comparison),
+        ScalarFunction("null_safe_equal", (2, 2), sig.comparison, ("equal_null",)),
+        ScalarFunction("not_equal", (2, 2), sig.comparison),
+        ScalarFunction("less", (2, 2), sig.comparison),
+        ScalarFunction("less_equal", (2, 2), sig.comparison),
+        ScalarFunction("greater", (2, 2), sig.comparison),
+        ScalarFunction("greater_equal", (2, 2), sig.comparison),
+        ScalarFunction("in", (2, ANY_NUMBER_OF), sig.comparison),
+        ScalarFunction("like", (2, 2), _pattern, constants=(1,), check=_like),
+        ScalarFunction("ilike", (2, 2), _pattern, constants=(1,), check=_like),
+        ScalarFunction("rlike", (2, 2), _pattern, ("regexp", "regexp_like"), constants=(1,), check=_regex),
+        ScalarFunction("is_null", (1, 1), sig.null_test, ("isnull",)),
+        ScalarFunction("is_not_null", (1, 1), sig.null_test, ("isnotnull",)),
+        ScalarFunction("case", (2, ANY_NUMBER_OF), sig.case, ("if",)),
+        ScalarFunction("coalesce", (1, ANY_NUMBER_OF), sig.common, ("ifnull", "nvl")),
+        ScalarFunction("nvl2", (3, 3), sig.nvl2),
+        ScalarFunction("nullif", (2, 2), sig.common),
+        ScalarFunction("nullifzero", (1, 1), sig.arithmetic),
+        ScalarFunction("zeroifnull", (1, 1), sig.arithmetic),
+        ScalarFunction("least", (2, ANY_NUMBER_OF), sig.common),
+        ScalarFunction("greatest", (2, ANY_NUMBER_OF), sig.common),
+        ScalarFunction("shift", (2, 2), sig.shifted),
+        ScalarFunction("shift_months", (2, 2), sig.shifted_months),
+    ]
+
+
+def _numbers() -> list[ScalarFunction]:
+    of_one = (
+        "sqrt", "cbrt", "exp", "expm1", "ln", "log10", "log2", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
+        "sinh", "cosh", "tanh", "degrees", "radians", "rint",
+    )  # fmt: skip
+    return [
+        ScalarFunction("add", (2, 2), sig.arithmetic),
+        ScalarFunction("subtract", (2, 2), sig.arithmetic),
+        ScalarFunction("multiply", (2, 2), sig.arithmetic),
+        ScalarFunction("divide", (2, 2), sig.doubles),
+        ScalarFunction("try_divide", (2, 2), sig.doubles),
+        ScalarFunction("div", (2, 2), sig.integral_division),
+        ScalarFunction("modulo", (2, 2), sig.arithmetic, ("mod",)),
+        ScalarFunction("pmod", (2, 2), sig.arithmetic),
+        ScalarFunction("negate", (1, 1), sig.arithmetic, ("negative",)),
+        ScalarFunction("positive", (1, 1), sig.arithmetic),
+        ScalarFunction("abs", (1, 1), sig.arithmetic),
+        ScalarFunction("sign", (1, 1), sig.doubles, ("signum",)),
+        ScalarFunction("round", (1, 2), sig.rounding, constants=(1,)),
+        ScalarFunction("bround", (1, 2), sig.rounding, constants=(1,)),
+        ScalarFunction("floor", (1, 1), sig.to_bigint),
+        ScalarFunction("ceil", (1, 1), sig.to_bigint, ("ceiling",)),
+        *(ScalarFunction(name, (1, 1), sig.doubles) for name in of_one),
+        ScalarFunction("log", (1, 2), sig.doubles),
+        ScalarFunction("power", (2, 2), sig.doubles, ("pow",)),
+        ScalarFunction("atan2", (2, 2), sig.doubles),
+        ScalarFunction("hypot", (2, 2), sig.doubles),
+        ScalarFunction("isnan", (1, 1), sig.nan_test),
+        ScalarFunction("nanvl", (2, 2), sig.doubles),
+        ScalarFunction("pi", (0, 0), fixed(DOUBLE)),
+        ScalarFunction("e", (0, 0), fixed(DOUBLE)),
+    ]
+
+
+def _texts() -> list[ScalarFunction]:
+    text_test, text_to_int = fixed(BOOL, STRING, STRING), fixed(INT, STRING, STRING)
+    return [
+        ScalarFunction("length", (1, 1), sig.all_of(STRING, INT), ("char_length", "character_length", "len")),
+        ScalarFunction("octet_length", (1, 1), sig.all_of(STRING, INT)),
         ScalarFunction("lower", (1, 1), _text, ("lcase",)),
         ScalarFunction("upper", (1, 1), _text, ("ucase",)),
-        ScalarFunction("trim", (1, 1), _text),
-        ScalarFunction("substring", (2, 3), _substring, ("substr",), constant_from=1),
-        ScalarFunction("concat", (1, ANY_NUMBER_OF), _text),
-        ScalarFunction("year", (1, 1), _date_part),
-        ScalarFunction("month", (1, 1), _date_part),
-        ScalarFunction("day", (1, 1), _date_part, ("dayofmonth",)),
-        ScalarFunction("hour", (1, 1), _date_part),
-        ScalarFunction("minute", (1, 1), _date_part),
-        ScalarFunction("dayofweek", (1, 1), _date_part),
-    )
-}
+        ScalarFunction("initcap", (1, 1), _text),
+        ScalarFunction("reverse", (1, 1), _text),
+        ScalarFunction("trim", (1, 2), _text, constants=(1,)),
+        ScalarFunction("btrim", (1, 2), _text, constants=(1,)),
+        ScalarFunction("ltrim", (1, 2), _text, constants=(1,)),
+        ScalarFunction("rtrim", (1, 2), _text, constants=(1,)),
+        ScalarFunction("substring", (2, 3), fixed(STRING, STRING, INT, INT), ("substr",), constants=(1, 2)),
+        ScalarFunction("substring_index", (3, 3), fixed(STRING, STRING, STRING, INT), constants=(1, 2)),
+        ScalarFunction("left", (2, 2), fixed(STRING, STRING, INT), constants=(1,)),
+        ScalarFunction("right", (2, 2), fixed(STRING, STRING, INT), constants=(1,)),
+        ScalarFunction("lpad", (2, 3), fixed(STRING, STRING, INT, STRING), constants=(1, 2)),
+        ScalarFunction("rpad", (2, 3), fixed(STRING, STRING, INT, STRING), constants=(1, 2)),
+        ScalarFunction("repeat", (2, 2), fixed(STRING, STRING, INT), constants=(1,)),
+        ScalarFunction("concat", (1, ANY_NUMBER_OF), sig.joined_text),
+        ScalarFunction("concat_ws", (2, ANY_NUMBER_OF), sig.joined_text, constants=(0,)),
+        ScalarFunction("replace", (2, 3), _text, constants=(1, 2)),
+        ScalarFunction("translate", (3, 3), _text, constants=(1, 2)),
+        ScalarFunction("split_part", (3, 3), fixed(STRING, STRING, STRING, INT), constants=(1, 2), check=_field),
+        ScalarFunction("locate", (2, 2), text_to_int, constants=(0,)),
+        ScalarFunction("instr", (2, 2), text_to_int, constants=(1,)),
+        ScalarFunction("ascii", (1, 1), sig.all_of(STRING, INT)),
+        ScalarFunction("startswith", (2, 2), text_test, constants=(1,)),
+        ScalarFunction("endswith", (2, 2), text_test, constants=(1,)),
+        ScalarFunction("contains", (2, 2), text_test, constants=(1,)),
+        ScalarFunction("regexp_replace", (3, 3), _text, constants=(1, 2), check=_regex_and_text),
+        ScalarFunction(
+            "regexp_extract", (2, 3), fixed(STRING, STRING, STRING, INT), constants=(1, 2), check=_regex_group
+        ),
+        ScalarFunction("regexp_count", (2, 2), text_to_int, constants=(1,), check=_regex),
+    ]
+
+
+def _times() -> list[ScalarFunction]:
+    parts = (
+        "year", "quarter", "month", "dayofweek", "weekday", "dayofyear", "weekofyear", "hour", "minute", "second",
+    )  # fmt: skip
+    since = ("unix_seconds", "unix_millis", "unix_micros")
+    units = ("timestamp_millis", "timestamp_micros")
+    return [
+        *(ScalarFunction(name, (1, 1), sig.date_part) for name in parts),
+        ScalarFunction("day", (1, 1), sig.date_part, ("dayofmonth",)),
+        ScalarFunction("dayname", (1, 1), fixed(STRING, DATE)),
+        ScalarFunction("monthname", (1, 1), fixed(STRING, DATE)),
+        ScalarFunction(
+            "date_trunc", (2, 2), fixed(TIMESTAMP, STRING, TIMESTAMP), constants=(0,), check=_instant_unit
+        ),
+        ScalarFunction("trunc", (2, 2), fixed(DATE, DATE, STRING), constants=(1,), check=_date_unit),
+        ScalarFunction("date_add", (2, 2), fixed(DATE, DATE, INT), ("dateadd",)),
+        ScalarFunction("date_sub", (2, 2), fixed(DATE, DATE, INT)),
+        ScalarFunction("datediff", (2, 2), fixed(INT, DATE, DATE)),
+        ScalarFunction("add_months", (2, 2), fixed(DATE, DATE, INT)),
+        ScalarFunction("last_day", (1, 1), fixed(DATE, DATE)),
+        ScalarFunction("make_date", (3, 3), fixed(DATE, INT, INT, INT)),
+        ScalarFunction("date_format", (2, 2), fixed(STRING, TIMESTAMP, STRING), constants=(1,), check=_writing),
+        ScalarFunction("to_date", (1, 2), sig.date_of, ("date",), constants=(1,), check=_reading),
+        ScalarFunction("to_timestamp", (1, 2), sig.timestamp_of, ("timestamp",), constants=(1,), check=_reading),
+        ScalarFunction(
+            "unix_timestamp", (1, 2), sig.seconds_of, ("to_unix_timestamp",), constants=(1,), check=_reading
+        ),
+        ScalarFunction("unix_date", (1, 1), fixed(INT, DATE)),
+        ScalarFunction("date_from_unix_date", (1, 1), fixed(DATE, INT)),
+        *(ScalarFunction(name, (1, 1), fixed(BIGINT, TIMESTAMP)) for name in since),
+        ScalarFunction("timestamp_seconds", (1, 1), fixed(TIMESTAMP, DOUBLE)),
+        *(ScalarFunction(name, (1, 1), fixed(TIMESTAMP, BIGINT)) for name in units),
+        ScalarFunction(
+            "from_utc_timestamp", (2, 2), fixed(TIMESTAMP, TIMESTAMP, STRING), constants=(1,), check=_zone
+        ),
+    ]
+
+
+#: Every scalar function by theme, and by canonical name.
+THEMES = {"choices": _operators(), "numbers": _numbers(), "text": _texts(), "time": _times()}
+FUNCTIONS = {function.name: function for functions in THEMES.values() for function in functions}
 
 #: Functions that SQL writes as operators or keywords; their canonical names are not SQL.
-_SYNTAX_ONLY = {
-    "or", "and", "not", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "in", "like",
-    "is_null", "is_not_null", "case", "add", "subtract", "multiply", "divide", "modulo", "negate",
+SYNTAX_ONLY = {
+    "or", "and", "not", "equal", "null_safe_equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+    "in", "like", "ilike", "rlike", "is_null", "is_not_null", "case", "add", "subtract", "multiply", "divide", "div",
+    "modulo", "negate", "shift", "shift_months",
 }  # fmt: skip
 
 #: What can be written as ``name(...)`` in SQL, folded: names and aliases.
 SQL_FUNCTIONS = {
     name: function
     for function in FUNCTIONS.values()
-    for name in (*(() if function.name in _SYNTAX_ONLY else (function.name,)), *function.aliases)
+    for name in (*(() if function.name in SYNTAX_ONLY else (function.name,)), *function.aliases)
 }
 
 

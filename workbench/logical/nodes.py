@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from workbench.logical.expressions import Expression, Named
+from workbench.logical.joins import Joined, conjunction, conjuncts, joins_of
 from workbench.logical.windows import AnyWindow, Window
 
 
@@ -34,7 +35,8 @@ class Query:
 
     ``keys`` are the grouping expressions, ``windows`` the zoom levels from fine to coarse, ``values`` the result
     columns (expressions over aggregate calls and keys) in the order of the SELECT list, ``having`` a condition
-    over the same. Result rows are identified by (query, level, keys, window start).
+    over the same. Result rows are identified by (query, level, keys, window start). The one window of an OVER query
+    is :class:`~workbench.logical.EachRow`: its keys are the partition, its values are over the row and its frames.
     """
 
     name: str
@@ -48,8 +50,11 @@ class Query:
     def __str__(self) -> str:
         levels = ", ".join(f"'{window.label}'" for window in self.windows)
         lines = [f"Query {self.name} on {self.stream.name}"]
-        if self.where is not None:
-            lines.append(f"  where  {self.where}")
+        lines += [f"  with   {join}" for join in joins_of(self.where)]
+        where = conjunction([each for each in conjuncts(self.where) if not isinstance(each, Joined)])
+        shown = where if joins_of(self.where) else self.where
+        if shown is not None:
+            lines.append(f"  where  {shown}")
         if self.keys:
             lines.append(f"  by     {', '.join(map(str, self.keys))}")
         on_grid = all(isinstance(window, Window) for window in self.windows)

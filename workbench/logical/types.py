@@ -61,6 +61,11 @@ def language_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
+def is_integer(kind: pa.DataType) -> bool:
+    """Whether the type is one of the integers."""
+    return kind in NUMBERS[:4]
+
+
 def is_number(kind: pa.DataType) -> bool:
     """Whether arithmetic takes the type."""
     return kind in NUMBERS
@@ -95,15 +100,20 @@ def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType:
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether ``CAST`` converts ``source`` to ``target``.
 
-    Left out of Spark's list: text of floats and timestamps (Spark prints them in its own way) and numbers as
-    timestamps.
+    Numbers and timestamps convert as seconds since 1970. Decimals only come in, as numbers.
     """
     if source in (target, pa.null()):
+        return True
+    if is_.is_timestamp(source) and target in (pa.int64(), pa.float64()):
         return True
     if is_number(target):
         return is_number(source) or source in (pa.bool_(), pa.string()) or is_.is_decimal(source)
     if target == pa.string():
-        return source in (*NUMBERS[:4], pa.bool_(), pa.date32())
+        return is_number(source) or source == pa.bool_() or is_temporal(source)
+    if target == pa.bool_():
+        return is_number(source) or source == pa.string()
+    if is_.is_timestamp(target) and is_number(source):
+        return True
     if is_temporal(target):
         return is_temporal(source) or source == pa.string()
     return False

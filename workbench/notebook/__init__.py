@@ -1,6 +1,6 @@
 """What users call: functions for scripts and cells, and the magics. Thin over :mod:`workbench.session`."""
 
-from workbench.notebook.api import aggregate, explain, queries, query, run, source, sources, stop_all
+from workbench.notebook.api import aggregate, explain, queries, query, run, source, sources, stop_all, table, tables
 from workbench.notebook.magics import load_ipython_extension
 
 __all__ = [
@@ -13,4 +13,6 @@ __all__ = [
     "source",
     "sources",
     "stop_all",
+    "table",
+    "tables",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 from workbench.errors import QueryError
@@ -9,8 +10,10 @@ from workbench.language import register_aggregate
 from workbench.language.builder import QueryBuilder
 from workbench.language.builder import query as build_query
 from workbench.logical import Query
+from workbench.logical.joins import StaticTable
 from workbench.plan import explain as explain_plan
-from workbench.session import LiveQuery, Source, default_session
+from workbench.session import LiveQuery, Source
+from workbench.session import default_session as default_session
 from workbench.session.live import PlanText
 from workbench.session.sources import Data
 
@@ -62,6 +65,20 @@ def sources() -> dict[str, Source]:
     return default_session().sources
 
 
+def table(name: str, data: Data) -> StaticTable:
+    """Define a static table, with which SQL can join the rows of a stream: ``FROM stream JOIN name ON ...``.
+
+    ``data``: a pandas or Arrow table, or Parquet files (a path, a folder, a list). The rows are copied and travel
+    with the plan to every task, so they are bounded (32 MiB). Defining a table again changes no query that runs.
+    """
+    return default_session().table(name, data)
+
+
+def tables() -> dict[str, StaticTable]:
+    """The static tables of this session by name."""
+    return default_session().tables
+
+
 def aggregate(name: str | type, cls: type | None = None) -> Any:
     """Define an aggregate in Python; it works in SQL and in the builder like the built-in ones.
 
@@ -109,21 +126,36 @@ def query(source: Source | str) -> QueryBuilder:
     return build_query(source.stream)
 
 
-def run(asked: Asked, *, name: str = "query", source: Source | str | None = None, history: bool = True) -> LiveQuery:
+def run(
+    asked: Asked,
+    *,
+    name: str = "query",
+    source: Source | str | None = None,
+    parameters: Mapping[str, object] | None = None,
+    history: bool = True,
+) -> LiveQuery:
     """Start one query and return its handle at once. ``name`` identifies it: a running one of that name is replaced.
 
-    ``source`` is needed only where the SQL leaves it open. Where other queries run on the source already, the query
-    still gets all its rows (``history``): the plan starts anew and catches up. With ``history=False`` it joins the
-    running plan within a second or two and tells the windows that begin from then on; a window that was partly
-    missed is never shown. Raises QueryError before anything starts.
+    ``source`` is needed only where the SQL leaves it open; ``parameters`` are the values of ``{{name}}`` in it.
+
+    Where other queries run on the source already, the query still gets all its rows (``history``): the plan starts
+    anew and catches up. With ``history=False`` it joins the running plan at once and tells the windows that begin
+    from then on; a window that was partly missed is never shown. Raises QueryError before anything starts.
     """
-    (handle,) = default_session().start(bind(asked, name, source, single=True), history=history)
+    queries = bind(asked, name, source, single=True, parameters=parameters)
+    (handle,) = default_session().start(queries, history=history)
     return handle
 
 
-def explain(asked: Asked, *, name: str = "query", source: Source | str | None = None) -> str:
+def explain(
+    asked: Asked,
+    *,
+    name: str = "query",
+    source: Source | str | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> str:
     """The shared plan that a query would run in, as text. Starts nothing, needs no Java."""
-    return PlanText(explain_plan(default_session().plan(bind(asked, name, source))))
+    return PlanText(explain_plan(default_session().plan(bind(asked, name, source, parameters=parameters))))
 
 
 def queries() -> list[LiveQuery]:
@@ -136,13 +168,22 @@ def stop_all() -> None:
     default_session().stop_all()
 
 
-def bind(asked: Asked, name: str, source: Source | str | None, *, single: bool = False) -> tuple[Query, ...]:
+def bind(
+    asked: Asked,
+    name: str,
+    source: Source | str | None,
+    *,
+    single: bool = False,
+    snippets: Collection[str] = (),
+    parameters: Mapping[str, object] | None = None,
+) -> tuple[Query, ...]:
     """The queries that are meant; ``single`` refuses more than one statement."""
     if isinstance(asked, Query):
         return (asked,)
     if isinstance(asked, QueryBuilder):
         return (asked.build(name),)
-    found = default_session().parse(asked, name=name, source=source.name if isinstance(source, Source) else source)
+    default = source.name if isinstance(source, Source) else source
+    found = default_session().parse(asked, name=name, source=default, snippets=snippets, parameters=parameters)
     if single and len(found) != 1:
         raise QueryError(f"expected one statement, got {len(found)}", hint="start them one by one")
     return found

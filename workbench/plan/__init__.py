@@ -1,6 +1,7 @@
 """From a workload to one shared plan: slice edges, shared partials, shared windows."""
 
 from workbench.plan.changing import Carried, carry
+from workbench.plan.drawing import PlanView
 from workbench.plan.explain import explain
 from workbench.plan.grids import Bounds, Grid, grid_of, slice_edges
 from workbench.plan.shared import Assembly, Fold, Ingredient, Partial, QueryPlan, SharedPlan
@@ -16,6 +17,7 @@ __all__ = [
     "Grid",
     "Ingredient",
     "Partial",
+    "PlanView",
     "QueryPlan",
     "SharedPlan",
     "carry",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.errors import QueryError
-from workbench.logical import Session
+from workbench.logical import EachRow, Session
 from workbench.plan.shared import Fold, SharedPlan
 
 
@@ -27,6 +27,13 @@ def carry(old: SharedPlan, new: SharedPlan) -> Carried:
     """What goes on from one plan to the next. Raises QueryError where the next one cannot begin in the middle."""
     if old.stream != new.stream:
         raise QueryError(f"a plan of `{old.stream.name}` cannot go on as one of `{new.stream.name}`")
+    running = {entry.query for entry in old.queries}
+    for entry in new.queries:
+        if EachRow() in entry.query.windows and entry.query not in running:
+            raise QueryError(
+                f"the OVER query `{entry.query.name}` cannot begin while the stream runs: frames reach back",
+                hint="start the query from the first row, with `history=True`",
+            )
     before = {_shape(fold): place for place, fold in enumerate(old.folds)}
     folds = tuple(before.get(_shape(fold)) for fold in new.folds)
     partials = tuple(_partials(old, origin, fold) for origin, fold in zip(folds, new.folds, strict=True))

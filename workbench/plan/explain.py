@@ -16,7 +16,7 @@ def explain(plan: SharedPlan) -> str:
         f"SharedPlan of `{plan.stream.name}`: {_count(len(plan.queries), 'query', 'queries')}, "
         f"{_count(windows, 'window')}, one pass over the rows",
         f"  time    {plan.stream.time}, watermark {format_duration(plan.stream.delay)} behind the latest row",
-        f"  slices  cut at {_edges(plan)}",
+        f"  slices  cut at {cut_at(plan)}",
     ]
     lines += [f"  query   {entry.query.name}: {characteristics(entry.query)}" for entry in plan.queries]
     for position, fold in enumerate(plan.folds):
@@ -36,7 +36,8 @@ def explain(plan: SharedPlan) -> str:
     return "\n".join(lines)
 
 
-def _edges(plan: SharedPlan) -> str:
+def cut_at(plan: SharedPlan) -> str:
+    """Where the stream is cut into slices, in words."""
     edges = [str(edges) for edges in plan.edges] + [f"the edges of {window.label}" for window in plan.listed]
     return ", ".join(edges) or "no time that is known beforehand"
 
@@ -44,14 +45,14 @@ def _edges(plan: SharedPlan) -> str:
 def _method(method: Method) -> str:
     """The choice first, then what else there was: ``SlideSide (invertible) 1.6 ns, TwoStacks would be 647 ns``."""
     texts = {
-        candidate: f"{candidate.algorithm.value} {_nanoseconds(candidate.cost)}" for candidate in method.considered
+        candidate: f"{candidate.algorithm.value} {nanoseconds(candidate.cost)}" for candidate in method.considered
     }
     chosen = next(c for c in method.considered if (c.algorithm, c.chunk) == (method.algorithm, method.chunk))
     text = texts.pop(chosen) + (f" in chunks of {method.chunk}" if method.chunk > 1 else "")
     return f"{text}; {', '.join(texts.values())}" if texts else text
 
 
-def _nanoseconds(cost: float) -> str:
+def nanoseconds(cost: float) -> str:
     """Two digits that count."""
     digits = max(0, 1 - math.floor(math.log10(max(cost, 1e-3))))
     return f"{cost:.{digits}f} ns"

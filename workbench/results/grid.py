@@ -31,6 +31,10 @@ class GridLevel:
         self._status = np.zeros((0, 0), np.int8)
         self._revisions = np.zeros((0, 0), np.int16)
 
+    def move(self, schema: Schema, number: int) -> None:
+        """From now on this is the level at another position of a schema with the same columns."""
+        self._schema, self._number = schema, number
+
     def extent(self) -> tuple[int, int] | None:
         """Start of the oldest and end of the newest window, or None where there is none."""
         if not self._rows:

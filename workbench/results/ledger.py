@@ -1,9 +1,9 @@
 """An irregular level: windows with bounds of their own, kept as columns in order of time.
 
 Sessions, windows over a number of rows, windows between marks, and windows of a grid that are few and far apart: a
-window is known by its number within its key, and what comes later is written over what is there. Batches are appended;
-sorting waits until somebody reads or until as much has come in as is kept, so a window costs a constant number of
-sorts.
+window is known by its number within its key, and what comes later is written over what is there. Batches are
+appended; sorting waits until somebody reads or until as much has come in as is kept, so a window costs a constant
+number of sorts.
 """
 
 from __future__ import annotations
@@ -57,6 +57,10 @@ class LedgerLevel:
         self._waiting += len(columns[0])
         if self._waiting > max(4_096, len(self._columns[0])):
             self._settle()
+
+    def move(self, schema: Schema, number: int) -> None:
+        """From now on this is the level at another position of a schema with the same columns."""
+        self._schema, self._number = schema, number
 
     def extent(self) -> tuple[int, int] | None:
         """Start of the oldest and end of the newest window, or None where there is none."""

@@ -8,7 +8,9 @@ The writer (a Spark callback or the in-process engine) hands over whole batches 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ import pyarrow as pa
 from workbench.errors import QueryError, did_you_mean
 from workbench.results.grid import GridLevel
 from workbench.results.ledger import LedgerLevel
-from workbench.results.shapes import ResultBatch, Schema, Series, Status
+from workbench.results.shapes import Level, ResultBatch, Schema, Series, Status
 
 
 class QueryResults:
@@ -35,8 +37,21 @@ class QueryResults:
         self._listeners: list[Callable[[], None]] = []
 
     def _empty(self) -> list[GridLevel | LedgerLevel]:
-        kinds = (GridLevel if level.regular else LedgerLevel for level in self.schema.levels)
-        return [kind(self.schema, number, self.budget) for number, kind in enumerate(kinds)]
+        return [self._make(number) for number in range(len(self.schema.levels))]
+
+    def _make(self, number: int) -> GridLevel | LedgerLevel:
+        kind = GridLevel if self.schema.levels[number].regular else LedgerLevel
+        return kind(self.schema, number, self.budget)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """A change under the lock; then one version step, and the listeners are told without the lock."""
+        with self._lock:
+            yield
+            self._version += 1
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener()
 
     @property
     def version(self) -> int:
@@ -58,34 +73,50 @@ class QueryResults:
 
         return cancel
 
-    def apply(self, batches: Iterable[ResultBatch]) -> None:
-        """Take over result batches; one version step and one notification for all of them."""
-        with self._lock:
-            for batch in batches:
-                if len(batch.starts):
-                    self._fitting(batch).apply(batch)
-            self._version += 1
-            listeners = list(self._listeners)
-        for listener in listeners:
-            listener()
+    def apply(self, batches: Iterable[ResultBatch], labels: Sequence[str] | None = None) -> None:
+        """Take over result batches; one version step and one notification for all of them.
 
-    def _fitting(self, batch: ResultBatch) -> GridLevel | LedgerLevel:
+        ``labels`` are the levels by which the writer counts, where it may know others than the store: results of a
+        level that the store does not have are left out.
+        """
+        with self._changing():
+            own = [level.label for level in self.schema.levels]
+            known = own if labels is None else labels
+            for batch in batches:
+                if len(batch.starts) and known[batch.level] in own:
+                    self._fitting(own.index(known[batch.level]), batch).apply(batch)
+
+    def add_level(self, level: Level, position: int) -> None:
+        """Make room for one more level, at a position among those there are; what is kept stays."""
+        with self._changing():
+            levels = self.schema.levels
+            self.schema = replace(self.schema, levels=(*levels[:position], level, *levels[position:]))
+            for number, kept in enumerate(self._levels):
+                kept.move(self.schema, number + (number >= position))
+            self._levels.insert(position, self._make(position))
+
+    def drop_level(self, position: int) -> None:
+        """Forget a level with its results."""
+        with self._changing():
+            levels = self.schema.levels
+            self.schema = replace(self.schema, levels=levels[:position] + levels[position + 1 :])
+            del self._levels[position]
+            for number, kept in enumerate(self._levels):
+                kept.move(self.schema, number)
+
+    def _fitting(self, position: int, batch: ResultBatch) -> GridLevel | LedgerLevel:
         """The level of a batch; matrices give way to columns where most of them would be empty."""
-        level = self._levels[batch.level]
+        level = self._levels[position]
         if isinstance(level, GridLevel) and level.is_sparse(batch):
-            columns = self._levels[batch.level] = LedgerLevel(self.schema, batch.level, self.budget)
+            columns = self._levels[position] = LedgerLevel(self.schema, position, self.budget)
             columns.take_over(level)
             return columns
         return level
 
     def clear(self) -> None:
         """Forget everything, as before the first batch."""
-        with self._lock:
+        with self._changing():
             self._levels = self._empty()
-            self._version += 1
-            listeners = list(self._listeners)
-        for listener in listeners:
-            listener()
 
     def keys(self, level: int = 0) -> list[tuple[Any, ...]]:
         """The keys seen at a level, in order of appearance; ``[()]`` for a query without keys."""

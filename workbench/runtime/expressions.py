@@ -15,8 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.errors import DataError
-from workbench.logical.expressions import Call, Cast, Column, Expression, Literal
-from workbench.runtime.functions import KERNELS, Value, cast
+from workbench.logical.expressions import Call, Cast, Column, Expression, Field, Literal
+from workbench.logical.joins import Joined, TableColumn
+from workbench.runtime.casts import cast, try_cast
+from workbench.runtime.functions import KERNELS
+from workbench.runtime.values import Value
 
 Columns: TypeAlias = "pa.RecordBatch | Mapping[Expression, pa.Array]"
 
@@ -65,10 +68,15 @@ class _Rows:
     def _compute(self, expression: Expression) -> Value:
         if isinstance(expression, Literal):
             return pa.scalar(expression.value, expression.type)
-        if isinstance(expression, Column) and self.batch is not None:
-            return cast(self.batch.column(expression.name), expression.type, str(expression))
+        if isinstance(expression, Column | TableColumn) and self.batch is not None:
+            return cast(self.batch.column(expression.stored), expression.type, str(expression))
+        if isinstance(expression, Field):
+            return pc.struct_field(self.value(expression.argument), expression.name)
+        if isinstance(expression, Joined):
+            return pa.scalar(True)
         if isinstance(expression, Cast):
-            return cast(self.value(expression.argument), expression.type, str(expression))
+            convert = try_cast if expression.safe else cast
+            return convert(self.value(expression.argument), expression.type, str(expression))
         if isinstance(expression, Call):
             return self._call(expression)
         raise KeyError(f"no column was given for {expression}")

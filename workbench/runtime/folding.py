@@ -14,10 +14,12 @@ from workbench.algebra.partials import OBJECT
 from workbench.codegen import BLOCK, FoldKernel, Runs
 from workbench.codegen.source import Feed
 from workbench.errors import DataError
+from workbench.kernels.combine import lift_value
 from workbench.kernels.slicing import NO_EDGES, Slices, cut, slices_of
 from workbench.logical import Column, Expression, Session, walk
 from workbench.plan import Fold, Partial, SharedPlan, grid_of
-from workbench.runtime.expressions import Columns, evaluate, evaluate_filter
+from workbench.runtime.expressions import Columns, evaluate
+from workbench.runtime.joining import steps_of
 from workbench.runtime.keys import Codes, number_keys
 from workbench.time import LIMIT, parse_duration
 
@@ -69,7 +71,10 @@ class Folder:
         self._inputs: list[tuple[Expression, str | None]] = []
         self._feeds = [Feed(partial.kind, self._columns(partial)) for partial in fold.partials]
         self.kinds = [feed.monoid for feed in self._feeds]
-        self.kernel = FoldKernel(self._feeds, runs=not fold.keys)
+        self.kernel = FoldKernel(self._feeds, runs=not (fold.keys or fold.gaps or fold.columns is not None))
+        read = [entry[0] for entry in self._inputs] + [named.expression for named in fold.keys]
+        gaps = [session.gap for session in fold.gaps if not isinstance(session.gap, int)]
+        self._steps = steps_of(fold.where, [*read, *gaps, *(fold.columns or ())])
 
     def _columns(self, partial: Partial) -> tuple[int, ...]:
         """The input columns of a partial."""
@@ -89,10 +94,11 @@ class Folder:
         """What the fold takes of a batch; every row of the batch has an event time and a slice."""
         batch, slices, spec = cut.batch, cut.slices, self.spec
         times = cut.times() if spec.gaps or spec.columns is not None else None
-        if spec.where is not None:
-            mask = evaluate_filter(spec.where, batch)
-            kept = mask.to_numpy(zero_copy_only=False)
-            batch, slices, times = batch.filter(mask), slices.only(kept), None if times is None else times[kept]
+        for step in self._steps:
+            batch, often = step(batch)
+            if often is not None:
+                slices = slices.only(often)
+                times = None if times is None else np.repeat(times, often)
         codes: Codes | None = None
         keys: list[pa.Array] = []
         if spec.keys and len(batch):
@@ -111,6 +117,24 @@ class Folder:
         if rows:
             self.fold_cells(np.arange(rows), [_column(*entry, columns, rows) for entry in self._inputs], cells)
         return cells
+
+    def lift_rows(self, columns: Columns, rows: int) -> list[Fields | None]:
+        """As :meth:`lift`, with no copy where a value is its own partial; None for a count of all rows."""
+        inputs = [_column(*entry, columns, rows) for entry in self._inputs]
+        found: list[Fields | None] = []
+        cells: list[Fields] = []
+        for place, (feed, kind) in enumerate(zip(self._feeds, self.kinds, strict=True)):
+            complete = all(inputs[index][1] is None for index in (*feed.required, *feed.valued))
+            if complete and kind.name == "count":
+                found.append(None)
+            elif complete and kind.compiled and kind.lift is lift_value:
+                found.append((inputs[feed.valued[0]][0],))
+            else:
+                if not cells:
+                    cells = self.blank(rows)
+                    self.fold_cells(np.arange(rows), inputs, cells)
+                found.append(cells[place])
+        return found
 
     def blank(self, cells: int) -> list[Fields]:
         """Cells without rows, all partials."""
@@ -134,8 +158,10 @@ class Folder:
             self.kernel.into(cells, group, chosen(rows.inputs, slice(low, high)), function)
 
     def fold_cells(self, group: Array, inputs: Sequence[tuple[Array, Array | None]], cells: Sequence[Fields]) -> None:
-        """Fold rows into cells that are known by number; for folds with keys."""
-        self.kernel.into(cells, group, inputs, self.kernel.ready(len(group)))
+        """Fold rows into cells that are known by number."""
+        rows = len(group)
+        where = Runs(group, np.arange(rows + 1)) if self.kernel.runs else group
+        self.kernel.into(cells, where, inputs, self.kernel.ready(rows))
 
 
 def chosen(inputs: Sequence[tuple[Array, Array | None]], rows: slice | Array) -> list[tuple[Array, Array | None]]:

@@ -15,8 +15,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from workbench.logical import AggregateCall, Expression, Literal, Query, Workload, aggregate_calls
+from workbench.logical import (
+    AggregateCall,
+    Column,
+    EachRow,
+    Expression,
+    Literal,
+    Query,
+    Workload,
+    aggregate_calls,
+    beside_frames,
+)
+from workbench.logical.joins import Join, TableColumn, joins_of
 from workbench.runtime.expressions import evaluate, evaluate_filter
+from workbench.runtime.reference_over import each_row
 from workbench.runtime.reference_windows import Arrival, Row, windows_of
 from workbench.runtime.textbook import depends_on_order, recompute
 
@@ -34,6 +46,8 @@ def reference(workload: Workload, batches: Sequence[pa.Table]) -> tuple[dict[str
 
 def _query(query: Query, batches: Sequence[pa.Table]) -> tuple[Answer, int]:
     arrivals, missed = list(_arrivals(query, batches)), set()
+    if EachRow() in query.windows:
+        return each_row(query, arrivals, _scalar)
     answer: Answer = {}
     ordered = any(depends_on_order(call.function) for call in _calls(query))
     seen: Counter[Any] = Counter()
@@ -72,7 +86,12 @@ def _rows(query: Query, batch: pa.Table) -> Iterable[Row]:
     read = {argument for call in _calls(query) for argument in call.arguments}
     for window in query.windows:
         read |= {part for part in vars(window).values() if isinstance(part, Expression)}
+    if EachRow() in query.windows:
+        leaves = {leaf for named in query.values for leaf in beside_frames(named.expression)}
+        read |= {leaf for leaf in leaves if isinstance(leaf, Column)}
     for part in batch.combine_chunks().to_batches():
+        for join in joins_of(query.where):
+            part = _nested_loops(part, join)
         kept = [True] * len(part)
         if query.where is not None:
             kept = evaluate_filter(query.where, part).to_pylist()
@@ -82,6 +101,31 @@ def _rows(query: Query, batch: pa.Table) -> Iterable[Row]:
             if kept[index] and time is not None:
                 values = {argument: column[index] for argument, column in columns.items()}
                 yield Row(time, tuple(key[index] for key in keys), values)
+
+
+def _nested_loops(part: pa.RecordBatch, join: Join) -> pa.RecordBatch:
+    """Every row beside every row of the table that it matches."""
+    table = join.table.open().to_pylist()
+    keys = [evaluate(key, part).to_pylist() for key in join.keys]
+    rows: list[int] = []
+    partners: list[dict[str, Any]] = []
+    for row, values in enumerate(zip(*keys, strict=True)):
+        found = [line for line in table if all(map(_matches, values, (line[column] for column in join.columns)))]
+        if not found and join.kind == "left":
+            found = [dict.fromkeys(join.table.schema.names)]
+        rows += [row] * len(found)
+        partners += found
+    joined = part.take(pa.array(rows, pa.int64()))
+    for field in join.table.schema:
+        stored = TableColumn(field.type, join, field.name).stored
+        joined = joined.append_column(stored, pa.array([line[field.name] for line in partners], field.type))
+    return joined
+
+
+def _matches(left: Any, right: Any) -> bool:
+    if left is None or right is None:
+        return False
+    return bool(left == right or (left != left and right != right))
 
 
 def _values_of(argument: Expression, part: pa.RecordBatch) -> list[Any]:

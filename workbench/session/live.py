@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from workbench.errors import QueryError, did_you_mean
+from workbench.language import parse_level, sql_of
 from workbench.logical import Query
-from workbench.plan import explain
+from workbench.plan import PlanView, explain
 from workbench.results import QueryResults, Status
 from workbench.session.launch import raise_failure
+from workbench.session.sources import source_arguments
 from workbench.time import format_time
 
 if TYPE_CHECKING:
@@ -109,6 +111,31 @@ class LiveQuery:
         if format != "pandas":
             raise QueryError(f"no format `{format}`", hint="formats are `pandas` and `arrow`")
         return table.to_pandas()
+
+    def add_level(self, level: str) -> None:
+        """Add a zoom level, such as ``'1 minute / 5 seconds'``, to the query as it runs.
+
+        The results there are stay; those of the new level come as the stream is caught up with. Raises QueryError
+        for a level that is there already or cannot be read, or when the query has been stopped.
+        """
+        self.query = self._stream.add_level(self.name, parse_level(level))
+
+    def sql(self) -> str:
+        """The query as SQL, with the levels it has now."""
+        return sql_of(self.query)
+
+    def python(self) -> str:
+        """Python that defines the source, runs the query and shows its dashboard, as far as files tell the source."""
+        call = ", ".join([f'"{self._stream.source.name}"', *source_arguments(self._stream.source)])
+        missing = "# data: the table that the source was made of\n" if ", data" in call else ""
+        return (
+            f"import workbench\n\n{missing}workbench.source({call})\n"
+            f'workbench.dashboard("""\n{self.sql()}\n""", name="{self.name}")\n'
+        )
+
+    def plan(self) -> PlanView:
+        """The shared plan that this query is part of, as a picture; ``explain()`` gives it as text."""
+        return PlanView(self._stream.plan_of(self.name))
 
     def explain(self) -> str:
         """The shared plan that this query is part of."""

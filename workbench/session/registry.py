@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import atexit
 import threading
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
-from workbench.errors import QueryError, did_you_mean
-from workbench.language import parse_queries
+from workbench.errors import QueryError, SourceError, did_you_mean
+from workbench.language import Catalog, bind_snippet, parse_queries
+from workbench.language.relations import Relation
 from workbench.logical import Query, Workload
+from workbench.logical.joins import StaticTable
 from workbench.plan import SharedPlan, compile_workload
 from workbench.session.launch import Launch, on_spark
 from workbench.session.live import LiveQuery
-from workbench.session.sources import Data, Source, make_source
+from workbench.session.sources import Data, Source, make_source, make_table
 from workbench.session.stream import SharedStream
 
 
@@ -28,6 +31,8 @@ class Session:
         self._lock = threading.RLock()
         self._streams: dict[str, SharedStream] = {}
         self._live: dict[str, LiveQuery] = {}
+        self._tables: dict[str, StaticTable] = {}
+        self._snippets: dict[str, str] = {}
 
     def is_cold(self) -> bool:
         """Whether the next query must wait for Spark to come up first."""
@@ -47,18 +52,75 @@ class Session:
         """Define a source; see :func:`workbench.source`. An older one of that name ends with its queries."""
         made = make_source(name, data, **options)
         with self._lock:
+            if name in self._tables:
+                raise SourceError(f"`{name}` is a static table", hint="give the source another name")
             older = self._streams.pop(name, None)
             if older is not None:
                 older.stop()
             self._streams[name] = SharedStream(made, self._launch)
         return made
 
-    def parse(self, sql: str, *, name: str, source: str | None = None) -> tuple[Query, ...]:
-        """The queries of a piece of SQL on the session's sources. Raises QueryError; starts nothing."""
-        streams = {key: entry.stream for key, entry in self.sources.items()}
+    @property
+    def tables(self) -> dict[str, StaticTable]:
+        """The static tables by name."""
+        with self._lock:
+            return dict(self._tables)
+
+    def table(self, name: str, data: Data) -> StaticTable:
+        """Define a static table; see :func:`workbench.table`. Running queries keep the one they began with."""
+        made = make_table(name, data)
+        with self._lock:
+            if name in self._streams:
+                raise SourceError(f"`{name}` is a source", hint="give the table another name")
+            self._tables[name] = made
+        return made
+
+    @property
+    def snippets(self) -> dict[str, str]:
+        """The saved statements by name."""
+        with self._lock:
+            return dict(self._snippets)
+
+    def save(self, name: str, sql: str, **asked: Any) -> Relation:
+        """Keep a statement without windows under a name, after a look whether it is one; see :meth:`parse`."""
+        if not name.isidentifier():
+            raise QueryError(f"`{name}` cannot name a snippet", hint="use letters, digits and `_`")
+        relation = bind_snippet(name, sql, self._catalog(**asked), asked.get("source"))
+        with self._lock:
+            self._snippets[name] = sql
+        return relation
+
+    def parse(
+        self,
+        sql: str,
+        *,
+        name: str,
+        source: str | None = None,
+        snippets: Collection[str] = (),
+        parameters: Mapping[str, object] | None = None,
+    ) -> tuple[Query, ...]:
+        """The queries of a piece of SQL on the session's sources. Raises QueryError; starts nothing.
+
+        ``source`` is read by a statement without FROM; ``snippets`` are the names of saved statements that FROM may
+        use, before sources of the same name; ``parameters`` the values of ``{{name}}``.
+        """
+        catalog = self._catalog(source=source, snippets=snippets, parameters=parameters)
+        return parse_queries(sql, catalog, name=name, default_stream=source)
+
+    def _catalog(
+        self,
+        source: str | None = None,
+        snippets: Collection[str] = (),
+        parameters: Mapping[str, object] | None = None,
+    ) -> Catalog:
+        streams, saved = {key: entry.stream for key, entry in self.sources.items()}, self.snippets
         if source is not None and source not in streams:
             raise QueryError(f"no source `{source}`", hint=did_you_mean(source, streams, "source"))
-        return parse_queries(sql, streams, name=name, default_stream=source)
+        for name in snippets:
+            if name not in saved:
+                raise QueryError(f"no snippet `{name}`", hint=did_you_mean(name, saved, "snippet"))
+        used = {name: saved[name] for name in snippets}
+        return Catalog(streams, self.tables, used, [name for name in saved if name not in used], parameters or {})
 
     def plan(self, queries: tuple[Query, ...]) -> SharedPlan:
         """The shared plan that these queries would run in, beside those that run already. Starts nothing."""

@@ -1,4 +1,4 @@
-"""Sources: recorded events that are replayed in order of arrival."""
+"""Sources: recorded events that are replayed in order of arrival. And static tables beside them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ import pyarrow.parquet as pq
 from workbench.datasets import Dataset
 from workbench.errors import QueryError, SourceError, did_you_mean
 from workbench.logical import Stream
-from workbench.time import SECOND, parse_duration
+from workbench.logical.joins import StaticTable
+from workbench.time import SECOND, format_duration, parse_duration
 
 #: How far rows may come out of order where nobody says: short, so that results become final soon.
 DEFAULT_DELAY = "10 minutes"
+_SPILL = "winquery-tables-"
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,7 @@ def make_source(
 
     Raises SourceError where the data cannot be read or the time column is not a timestamp.
     """
-    if not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise SourceError(
-            f"`{name}` cannot name a source", hint="use letters, digits and `_`, beginning with a letter"
-        )
+    _check_name(name, "a source")
     if isinstance(data, Dataset):
         time, arrival, delay = time or data.time, arrival or data.arrival, delay or data.delay
         paths = tuple(data.paths)
@@ -106,6 +105,36 @@ def _distance(what: str, text: str) -> int:
     return micros
 
 
+def make_table(name: str, data: Data) -> StaticTable:
+    """A static table from Parquet files (a path, a folder or a list), or a table in memory.
+
+    Raises SourceError where the data cannot be read or is too large to travel with a plan.
+    """
+    _check_name(name, "a table")
+    if isinstance(data, Dataset):
+        data = list(data.paths)
+    if isinstance(data, pd.DataFrame | pa.Table):
+        table = _arrow(data)
+    else:
+        paths = _files(data)
+        _schema(paths)
+        table = pa.concat_tables(pq.read_table(path) for path in paths)
+    plain = pa.schema([_plain(field) for field in table.schema])
+    try:
+        return StaticTable.of(name, table.cast(plain).replace_schema_metadata())
+    except pa.ArrowInvalid as error:
+        raise SourceError(f"the table `{name}` has a time that is no whole microsecond: {error}") from None
+
+
+def _check_name(name: str, what: str) -> None:
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise SourceError(f"`{name}` cannot name {what}", hint="use letters, digits and `_`, beginning with a letter")
+
+
+def _arrow(data: pa.Table | pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(data, preserve_index=False) if isinstance(data, pd.DataFrame) else data
+
+
 def parse_replay(replay: str | float) -> float | None:
     """Microseconds of arrival time per second of ``'1 day/s'``, ``'60x'`` or a factor; None for ``'max'``."""
     if isinstance(replay, str) and replay.strip().casefold() == "max":
@@ -123,6 +152,20 @@ def parse_replay(replay: str | float) -> float | None:
             f"cannot read the replay speed `{replay}`", hint="write '1 day/s', '60x' or 'max'"
         ) from None
     return speed
+
+
+def source_arguments(source: Source) -> list[str]:
+    """The arguments of a call that makes this source again, after its name, as Python.
+
+    A table that was in memory is told by ``data``, a name that the reader must fill in.
+    """
+    spilled = source.paths[0].parent.name.startswith(_SPILL)
+    paths = [str(path) for path in source.paths]
+    data = "data" if spilled else repr(paths[0] if len(paths) == 1 else paths)
+    arguments = {"time": source.stream.time, "arrival": source.arrival, "delay": format_duration(source.stream.delay)}
+    if source.speed is not None:
+        arguments["replay"] = f"{source.speed / SECOND:.10g}x"
+    return [data, *(f"{name}={value!r}" for name, value in arguments.items() if value is not None)]
 
 
 def _files(data: Any) -> tuple[Path, ...]:
@@ -188,7 +231,7 @@ def _stamps(schema: pa.Schema) -> str:
 
 def _spill(name: str, data: pa.Table | pd.DataFrame) -> Path:
     """A table in memory as a Parquet file that lives as long as this process."""
-    table = pa.Table.from_pandas(data, preserve_index=False) if isinstance(data, pd.DataFrame) else data
+    table = _arrow(data)
     path = _spill_folder() / f"{name}-{os.urandom(4).hex()}.parquet"
     pq.write_table(table, path, row_group_size=1 << 15)
     return path
@@ -196,6 +239,6 @@ def _spill(name: str, data: pa.Table | pd.DataFrame) -> Path:
 
 @cache
 def _spill_folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="winquery-tables-")
+    folder = tempfile.mkdtemp(prefix=_SPILL)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)

@@ -7,7 +7,8 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.logical import Query, Workload
+from workbench.errors import QueryError
+from workbench.logical import Query, Window, Workload
 from workbench.plan import SharedPlan, carry, compile_workload
 from workbench.results import QueryResults, ResultBatch
 from workbench.runtime.lowering import result_schema
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from workbench.spark.runner import Progress
 
 
-#: Where results go, by query: the store, and the first version of the plan whose results are for it.
-Stores = dict[str, tuple[QueryResults, int]]
+#: Where results go, by query: the store, the first version of the plan whose results are for it, its levels there.
+Stores = dict[str, tuple[QueryResults, int, list[str]]]
 
 
 class SharedStream:
@@ -58,20 +59,56 @@ class SharedStream:
         with self._lock:
             workload = self._queries | {query.name: query for query in queries}
             if history or self._runner is None or not self._change(self._runner, workload):
-                self._restart(workload, queries)
+                plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
+                self._restart(plan, self._kept(plan) | _fresh(plan, {query.name for query in queries}, 0))
             return [self._stores[query.name][0] for query in queries]
 
-    def _restart(self, workload: dict[str, Query], queries: tuple[Query, ...]) -> None:
-        """Run a workload from the first row."""
-        plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
-        kept = {name: (store, 0) for name, (store, _) in self._stores.items()}
-        stores = kept | _fresh(plan, {query.name for query in queries}, 0)
+    def add_level(self, name: str, window: Window) -> Query:
+        """Give a running query one more zoom level; its results and those of all others stay. Returns the new query.
+
+        On an error everything goes on as before.
+        """
+        with self._lock:
+            query = self._queries.get(name)
+            if query is None:
+                raise QueryError(f"the query `{name}` does not run", hint="run its cell again")
+            if window in query.windows:
+                raise QueryError(f"the query `{name}` has the level `{window.label}` already")
+            regular = [each for each in query.windows if isinstance(each, Window)]
+            if len(regular) < len(query.windows):
+                other = next(each for each in query.windows if not isinstance(each, Window))
+                raise QueryError(
+                    f"windows `{other.label}` have no zoom levels", hint="only `window` and `zoom` have them"
+                )
+            windows = tuple(sorted((*regular, window), key=lambda each: (each.size, each.slide, each.offset)))
+            changed = replace(query, windows=windows)
+            workload = self._queries | {name: changed}
+            plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
+            position = windows.index(window)
+            schema = next(result_schema(entry) for entry in plan.queries if entry.query is changed)
+            store = self._stores[name][0]
+            store.add_level(schema.levels[position], position)
+            try:
+                self._restart(plan, self._kept(plan))
+            except Exception:
+                store.drop_level(position)
+                raise
+            return changed
+
+    def _kept(self, plan: SharedPlan) -> Stores:
+        """The stores there are, for the results of a plan that starts anew."""
+        labels = _labels(plan)
+        return {name: (store, 0, labels[name]) for name, (store, *_) in self._stores.items() if name in labels}
+
+    def _restart(self, plan: SharedPlan, stores: Stores) -> None:
+        """Run a plan from the first row, up to the clock of the one that runs without waiting."""
         older = self._runner
         clock = None if older is None else older.progress().clock
         runner = self._launch(plan, self.source, clock, _deliver_to(stores))
         runner.start()
-        self._runner, self._queries, self._stores = runner, workload, stores
-        self._plans |= dict.fromkeys(workload, plan)
+        queries = {entry.query.name: entry.query for entry in plan.queries}
+        self._runner, self._queries, self._stores = runner, queries, stores
+        self._plans |= dict.fromkeys(queries, plan)
         if older is not None:
             older.stop()
 
@@ -140,15 +177,23 @@ class SharedStream:
 
 def _fresh(plan: SharedPlan, names: set[str], version: int) -> Stores:
     """Empty stores for the results of some queries from a version of the plan on."""
+    labels = _labels(plan)
     return {
-        entry.query.name: (QueryResults(result_schema(entry)), version)
+        entry.query.name: (QueryResults(result_schema(entry)), version, labels[entry.query.name])
         for entry in plan.queries
         if entry.query.name in names
     }
 
 
+def _labels(plan: SharedPlan) -> dict[str, list[str]]:
+    return {entry.query.name: [window.label for window in entry.query.windows] for entry in plan.queries}
+
+
 def _deliver_to(stores: Stores) -> Deliver:
-    """Hands the results of a micro-batch to those that ``stores`` holds at the time, on Spark's callback thread."""
+    """Hands the results of a micro-batch to those that ``stores`` holds at the time, on Spark's callback thread.
+
+    A level goes by its label: a store may have got one more, of which the plan knows nothing.
+    """
 
     def deliver(reports: list[Report]) -> None:
         by_query: dict[str, list[ResultBatch]] = defaultdict(list)
@@ -159,6 +204,6 @@ def _deliver_to(stores: Stores) -> Deliver:
         for name, batches in by_query.items():
             store = stores.get(name)
             if store is not None:
-                store[0].apply(batches)
+                store[0].apply(batches, store[2])
 
     return deliver

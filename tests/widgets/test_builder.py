@@ -1,0 +1,165 @@
+"""The form without a page: every control, the SQL that follows, errors in their place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import ipywidgets as ipw
+import pyarrow as pa
+import pytest
+
+from workbench.language import parse_queries
+from workbench.logical import Stream, Workload
+from workbench.plan import compile_workload
+from workbench.plan.drawing import draw
+from workbench.time import DAY, HOUR, MINUTE, SECOND
+from workbench.widgets import QueryForm
+from workbench.widgets.draft import FUNCTIONS, Draft, Value, columns_for
+
+SCHEMA = pa.schema(
+    [
+        ("ts", pa.timestamp("us", "UTC")),
+        ("carrier", pa.string()),
+        ("delay", pa.float64()),
+        ("the gate", pa.int32()),
+        ("tags", pa.list_(pa.string())),
+    ]
+)
+STREAMS = {name: Stream(name, SCHEMA, "ts", 0) for name in ("flights", "others")}
+
+
+class Stage:
+    """A form whose cells and runs end in lists."""
+
+    def __init__(self) -> None:
+        self.cells: list[str] = []
+        self.runs: list[tuple[str, str]] = []
+        self.form = QueryForm(STREAMS, plan=self.plan, create=self.create, run=self.run)
+
+    def plan(self, sql: str, name: str) -> str:
+        queries = parse_queries(sql, STREAMS, name=name)
+        return draw(compile_workload(Workload(queries[0].stream, queries)))
+
+    def create(self, cell: str) -> str:
+        self.cells.append(cell)
+        return "there it is"
+
+    def run(self, sql: str, name: str) -> ipw.Widget:
+        self.runs.append((sql, name))
+        return ipw.HTML("live")
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def test_it_begins_with_something_that_runs(stage: Stage) -> None:
+    assert "count(*) AS n" in stage.form.sql.value
+    assert "<svg" in stage.form.picture.value
+    assert stage.form.said.value == ""
+    assert list(stage.form.by) == ["carrier", "the gate"]
+
+
+def test_the_sql_follows_every_control(stage: Stage) -> None:
+    form = stage.form
+    form.by["carrier"].value = True
+    form.by["the gate"].value = True
+    form.values[1][0].value = "p90"
+    form.where.value = "delay > 0"
+    form.levels[0].value = (10 * SECOND, 30 * SECOND)
+    form.levels[1].value = (HOUR, HOUR)
+    form.create_cell.click()
+    assert stage.cells == [
+        "%%winquery query --source flights --live\n"
+        "SELECT carrier, `the gate`, count(*) AS n, quantile(delay, 0.9) AS p90_delay\n"
+        "FROM flights\nWHERE delay > 0\n"
+        "GROUP BY carrier, `the gate`, zoom(ts, '30 seconds / 10 seconds', '1 hour', '1 day / 1 hour')"
+    ]
+    assert form.said.value == "there it is"
+
+
+def test_aggregates_and_levels_come_and_go(stage: Stage) -> None:
+    form = stage.form
+    form.add_value.click()
+    form.values[2][0].value = "max"
+    assert "max(delay)" in form.sql.value
+    form.values[2][1].value = "delay"
+    assert "max(delay) AS max_delay" in form.sql.value
+    for row in list(form._value_box.children):
+        row.children[2].click()
+    assert form.values == []
+    assert "there is no aggregate" in form.said.value
+    form.add_level.click()
+    form.add_level.click()
+    assert len(form.levels) == 4
+    assert form.add_level.disabled
+
+
+def test_two_equal_levels_and_values_are_one(stage: Stage) -> None:
+    form = stage.form
+    form.levels[0].value = form.levels[1].value = form.levels[2].value = (MINUTE, HOUR)
+    form.add_value.click()
+    assert form.draft.sql().count("1 hour") == 1
+    assert form.draft.sql().count("avg(") == 1
+
+
+def test_what_cannot_run_says_why_and_takes_the_plan_away(stage: Stage) -> None:
+    form = stage.form
+    form.where.value = "delai > 0"
+    assert "unknown column `delai`" in form.said.value
+    assert "did you mean" in form.said.value
+    assert form.picture.value == ""
+    form.where.value = "delay > 0"
+    assert form.said.value == ""
+    assert "<svg" in form.picture.value
+
+
+def test_run_shows_the_dashboard_in_its_place(stage: Stage) -> None:
+    stage.form.name.value = "mine"
+    stage.form.run_query.click()
+    assert stage.runs == [(stage.form.draft.sql(), "mine")]
+    assert [type(child) for child in stage.form.place.children] == [ipw.HTML]
+
+
+def test_another_source_begins_anew(stage: Stage) -> None:
+    stage.form.by["carrier"].value = True
+    stage.form.source.value = "others"
+    assert "FROM others" in stage.form.draft.sql()
+    assert stage.form.draft.keys == ()
+    assert len(stage.form.levels) == 3
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_aggregate_on_offer_binds_on_every_column_on_offer(function: str) -> None:
+    stream = STREAMS["flights"]
+    columns = columns_for(function, stream)
+    assert columns
+    for column in columns:
+        draft = Draft(stream, ("carrier",), (Value(function, column),), ((MINUTE, DAY),))
+        assert parse_queries(draft.sql(), STREAMS, name="q")
+
+
+def test_values_from_outside_are_escaped(stage: Stage) -> None:
+    stage.form.where.value = "carrier = '<img>'"
+    assert "<img>" not in stage.form.sql.value
+    assert "&lt;img&gt;" in stage.form.sql.value
+
+
+def test_a_stream_without_numbers_has_a_form_as_well() -> None:
+    stream = Stream("bare", pa.schema([("ts", pa.timestamp("us", "UTC"))]), "ts", 0)
+    calls: list[Any] = []
+    form = QueryForm(
+        {"bare": stream}, plan=lambda sql, name: calls.append(sql) or "", create=str, run=lambda *_: None
+    )
+    assert "count(*)" in calls[-1]
+    assert form.by == {}
+
+
+def test_the_import_alone_makes_no_widget() -> None:
+    """A layout at the top of a module would be a comm of its own in every kernel."""
+    code = "import workbench.widgets, ipywidgets; print(len(ipywidgets.widgets.widget._instances))"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == "0"

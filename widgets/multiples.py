@@ -1,0 +1,55 @@
+"""Small multiples: one value column, a small figure for each key, all on the same axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bokeh.models import Column, DataRange1d, Div, InlineStyleSheet, Range1d, Row, Select, Spacer
+
+from workbench.widgets.figures import Panel
+from workbench.widgets.hover import WindowBounds
+from workbench.widgets.points import Points
+from workbench.widgets.theme import CONTROLS, LIGHT, NOTE, Theme
+
+#: Figures at most: more than a page can draw five times a second are of no use.
+MOST = 12
+#: Pixels of a figure; all are alike, and the page puts as many side by side as it has room for.
+WIDTH, HEIGHT = 270, 160
+
+
+class Multiples:
+    """Figures are made when first shown; their number follows the keys."""
+
+    def __init__(self, names: Sequence[str], x_range: Range1d, bounds: WindowBounds) -> None:
+        self._range, self._bounds = x_range, bounds
+        self._values = DataRange1d(range_padding=0.08)
+        self._theme = LIGHT
+        self.panels: list[Panel] = []
+        sheet = InlineStyleSheet(css=CONTROLS)
+        self.value = Select(options=list(names), value=names[0], width=200, stylesheets=[sheet])
+        self._note = Div(text="", styles=NOTE, stylesheets=[sheet])
+        self._figures = Row(Spacer(width=0, height=0), sizing_mode="stretch_width", styles={"flex-wrap": "wrap"})
+        self.root = Column(Row(self.value, self._note), self._figures, sizing_mode="stretch_width", visible=False)
+
+    def show(self, points: Points, labels: Sequence[str]) -> None:
+        """Draw the points of the chosen column, a figure for each label as far as ``MOST`` goes."""
+        shown = labels[:MOST]
+        self._note.text = f"the first {MOST} of {len(labels)} keys" if len(labels) > MOST else ""
+        for slot in range(len(self.panels), len(shown)):
+            panel = Panel(labels[slot], self._range, self._bounds, HEIGHT, first=slot, y_range=self._values)
+            panel.make_small(WIDTH, HEIGHT)
+            panel.recolour(self._theme)
+            self.panels.append(panel)
+        for slot, label in enumerate(shown):
+            panel = self.panels[slot]
+            panel.entitle(label)
+            panel.show(points.of(slot), [label], band=True)
+        figures = [panel.figure for panel in self.panels[: len(shown)]]
+        if self._figures.children != figures:
+            self._figures.children = figures
+
+    def recolour(self, to: Theme) -> None:
+        """Take the colours of another theme."""
+        self._theme = to
+        for panel in self.panels:
+            panel.recolour(to)

@@ -1,0 +1,312 @@
+"""What SQL writes with words and signs instead of ``name(...)``: how each becomes calls of the closed list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from workbench.errors import QueryError, did_you_mean
+from workbench.language.literals import fold_cast, number
+from workbench.logical import Expression, Literal
+from workbench.logical.formats import escaped_like
+from workbench.logical.types import SQL_TYPES, can_cast, is_integer, is_temporal, type_name
+from workbench.time import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND, WEEK, parse_duration
+
+if TYPE_CHECKING:
+    from workbench.language.scalars import ExpressionBinder
+
+#: Operators and keywords by the class of their node.
+OPERATORS: dict[type[exp.Expr], str] = {
+    exp.Or: "or",
+    exp.And: "and",
+    exp.EQ: "equal",
+    exp.NullSafeEQ: "null_safe_equal",
+    exp.NEQ: "not_equal",
+    exp.LT: "less",
+    exp.LTE: "less_equal",
+    exp.GT: "greater",
+    exp.GTE: "greater_equal",
+    exp.Like: "like",
+    exp.ILike: "ilike",
+    exp.RegexpLike: "rlike",
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Div: "divide",
+    exp.IntDiv: "div",
+    exp.Mod: "modulo",
+    exp.DPipe: "concat",
+}
+
+#: What ``EXTRACT(... FROM ts)`` and ``date_part`` know, and the functions that they stand for.
+PARTS = {
+    "year": "year", "y": "year", "years": "year", "quarter": "quarter", "month": "month", "mon": "month",
+    "week": "weekofyear", "day": "day", "d": "day", "dayofweek": "dayofweek", "dow": "dayofweek", "doy": "dayofyear",
+    "hour": "hour", "h": "hour", "minute": "minute", "min": "minute", "m": "minute",
+}  # fmt: skip
+_OTHER_PARTS = {
+    **dict.fromkeys(("second", "seconds", "sec", "s"), "`second(t)` gives the whole seconds"),
+    "epoch": "`unix_seconds(t)` gives the seconds since 1970",
+}
+#: Units of ``timestampdiff`` in microseconds.
+_UNITS = {
+    "week": WEEK, "day": DAY, "hour": HOUR, "minute": MINUTE, "second": SECOND, "millisecond": MILLISECOND,
+    "microsecond": MICROSECOND,
+}  # fmt: skip
+_TRIMS = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
+_MONTHS = {"month": 1, "months": 1, "quarter": 3, "quarters": 3, "year": 12, "years": 12}
+_DATE_SHIFTS: dict[type[exp.Expr], str] = {exp.Add: "date_add", exp.Sub: "date_sub"}
+
+
+def _operator(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    if isinstance(node, (exp.Add, exp.Sub)) and _is_interval(node.expression):
+        return _shift(binder, node)
+    sides = [binder.inner(node.this), binder.inner(node.expression)]
+    name = OPERATORS[type(node)]
+    if name == "subtract" and all(is_temporal(side.type) for side in sides):
+        hint = "`timestampdiff(SECOND, start, end)` and `datediff(end, start)` give numbers"
+        raise binder.error("the time between two times has no type here", node, hint=hint)
+    if pa.types.is_date32(sides[0].type) and is_integer(sides[1].type):
+        name = _DATE_SHIFTS.get(type(node), name)
+    call = binder.call(name, node, sides)
+    return binder.call("not", node, [call]) if node.args.get("negate") else call
+
+
+def _is_interval(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Interval) or (isinstance(node, exp.Add) and _is_interval(node.this))
+
+
+def _shift(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """A time and an interval: a date stays one if the interval is whole days."""
+    value = binder.inner(node.this)
+    months, micros = _interval(binder, node.expression)
+    if isinstance(node, exp.Sub):
+        months, micros = -months, -micros
+    if months and micros:
+        raise binder.error("months and days cannot be in one interval", node.expression, hint="add two intervals")
+    if months:
+        return binder.call("shift_months", node, [value, Literal(pa.int32(), months)])
+    if pa.types.is_date32(value.type) and micros % DAY == 0:
+        return binder.call("date_add", node, [value, Literal(pa.int32(), micros // DAY)])
+    return binder.call("shift", node, [value, Literal(pa.int64(), micros)])
+
+
+def _interval(binder: ExpressionBinder, node: exp.Expr) -> tuple[int, int]:
+    """Months and microseconds of an interval."""
+    if isinstance(node, exp.Add):
+        sides = _interval(binder, node.this), _interval(binder, node.expression)
+        return sides[0][0] + sides[1][0], sides[0][1] + sides[1][1]
+    unit = node.args.get("unit")
+    plain = isinstance(node.this, exp.Literal) and (unit is None or isinstance(unit, exp.Var))
+    if not plain:
+        raise binder.error("cannot read this INTERVAL", node, hint="write it as INTERVAL '90 minutes'")
+    text, name = node.this.this, "" if unit is None else unit.name.casefold()
+    with binder.at(node):
+        if name in _MONTHS:
+            if not text.lstrip("+-").isdigit():
+                raise QueryError(f"`{text} {name}` is not a whole number of months")
+            return int(text) * _MONTHS[name], 0
+        return 0, parse_duration(f"{text} {name}".strip())
+
+
+def _alone(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    raise binder.error(
+        "an `INTERVAL` stands behind `+` or `-` and a time", node, hint="such as `ts + INTERVAL '90 minutes'`"
+    )
+
+
+def _distinct_from(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    same = binder.call("null_safe_equal", node, [binder.inner(node.this), binder.inner(node.expression)])
+    return binder.call("not", node, [same])
+
+
+def _escape(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """``LIKE ... ESCAPE``: the pattern with the usual backslash."""
+    like, escape = node.this, node.expression
+    pattern = binder.inner(like.expression)
+    constant = pattern.value if isinstance(pattern, Literal) else None
+    if not isinstance(constant, str) or not isinstance(escape, exp.Literal) or type(like) is exp.RegexpLike:
+        raise binder.error("`ESCAPE` takes one character, behind a constant pattern of `LIKE`", node)
+    with binder.at(escape):
+        plain = Literal(pa.string(), escaped_like(constant, escape.this))
+    call = binder.call(OPERATORS[type(like)], like, [binder.inner(like.this), plain])
+    return binder.call("not", node, [call]) if like.args.get("negate") else call
+
+
+def _negate(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    if isinstance(node.this, exp.Literal) and not node.this.is_string:
+        with binder.at(node):
+            return number(f"-{node.this.this}")
+    return binder.call("negate", node, [binder.inner(node.this)])
+
+
+def _is(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    value = binder.inner(node.this)
+    if isinstance(node.expression, exp.Null):
+        return binder.call("is_null", node, [value])
+    if isinstance(node.expression, exp.Boolean):
+        return binder.call("null_safe_equal", node, [value, binder.inner(node.expression)])
+    raise binder.error("`IS` takes NULL, TRUE, FALSE or DISTINCT FROM", node)
+
+
+def _not(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    inner = node.this
+    if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
+        return binder.call("is_not_null", node, [binder.inner(inner.this)])
+    return binder.call("not", node, [binder.inner(inner)])
+
+
+def _in(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    if not node.expressions:
+        raise binder.error(
+            f"`{binder.source(node)}` is not supported",
+            node,
+            hint="`IN` takes a list of values; a join finds the rows that have a partner in a table",
+        )
+    return binder.call("in", node, [binder.inner(each) for each in (node.this, *node.expressions)])
+
+
+def _between(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    value = binder.inner(node.this)
+    low = binder.call("greater_equal", node, [value, binder.inner(node.args["low"])])
+    high = binder.call("less_equal", node, [value, binder.inner(node.args["high"])])
+    return binder.call("and", node, [low, high])
+
+
+def _case(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    arguments = []
+    subject = None if node.this is None else binder.inner(node.this)
+    for branch in node.args["ifs"]:
+        condition = binder.inner(branch.this)
+        if subject is not None:
+            condition = binder.call("equal", branch, [subject, condition])
+        arguments += [condition, binder.inner(branch.args["true"])]
+    if node.args.get("default") is not None:
+        arguments.append(binder.inner(node.args["default"]))
+    return binder.call("case", node, arguments)
+
+
+def _cast(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    written = node.args["to"].sql(dialect="spark").casefold()
+    target = SQL_TYPES.get(written)
+    if target is None:
+        hint = did_you_mean(written, SQL_TYPES, "type")
+        if written.startswith(("decimal", "dec(", "numeric")):
+            hint = "there are no decimals: `double` has 15 digits, `bigint` of cents is exact"
+        raise binder.error(f"unknown or unsupported type `{written}`", node, hint=hint)
+    argument = binder.inner(node.this)
+    if not can_cast(argument.type, target):
+        raise binder.error(f"cannot convert `{type_name(argument.type)}` to `{type_name(target)}`", node)
+    with binder.at(node):
+        return fold_cast(argument, target, safe=bool(node.args.get("safe")))
+
+
+def _extract(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    return _part(binder, node, node.this, node.expression)
+
+
+def _part(binder: ExpressionBinder, node: exp.Expr, part: exp.Expr, time: exp.Expr) -> Expression:
+    name = part.name.casefold()
+    if name not in PARTS:
+        hint = _OTHER_PARTS.get(name) or did_you_mean(name, PARTS, "part")
+        raise binder.error(f"unknown part of a time `{name}`", node, hint=hint)
+    return binder.call(PARTS[name], node, [binder.inner(time)])
+
+
+def _trim(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    characters = node.args.get("expression")
+    written = binder.source(node).casefold()
+    if characters is not None and " from " not in written.replace("\n", " "):
+        raise binder.error(
+            "`trim` takes 1 argument, got 2", node, hint="`TRIM(BOTH 'x' FROM s)` and `btrim(s, 'x')` work"
+        )
+    arguments = [node.this] if characters is None else [node.this, characters]
+    return binder.call(_TRIMS[node.args.get("position") or ""], node, [binder.inner(each) for each in arguments])
+
+
+def _date_part(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """``date_part('hour', ts)``: ``EXTRACT`` with a comma."""
+    parts = node.expressions
+    if len(parts) != 2 or not isinstance(parts[0], exp.Literal):
+        raise binder.error(f"`{node.name}` takes the name of a part and a time", node, hint="`EXTRACT(hour FROM ts)`")
+    return _part(binder, node, parts[0], parts[1])
+
+
+def _difference(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """``timestampdiff(SECOND, start, end)``: whole units; ``datediff(end, start)`` with two dates are days."""
+    parts = node.expressions
+    if len(parts) != 3 and node.name.casefold() != "timestampdiff":
+        return binder.call("datediff", node, [binder.inner(each) for each in parts])
+    unit = _UNITS.get(parts[0].name.casefold()) if len(parts) == 3 else None
+    if unit is None:
+        hint = f"such as `timestampdiff(SECOND, start, end)`; units are {', '.join(_UNITS)}"
+        raise binder.error(f"`{node.name}` takes a unit and two times", node, hint=hint)
+    start, end = (binder.call("unix_micros", each, [binder.inner(each)]) for each in parts[1:])
+    between = binder.call("subtract", node, [end, start])
+    return binder.call("div", node, [between, Literal(pa.int64(), unit)])
+
+
+def _position(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """``POSITION('x' IN s)``, or the same with a comma."""
+    inner = node.expressions[0] if node.expressions else None
+    if isinstance(inner, exp.In) and inner.args.get("field") is not None:
+        return binder.call("locate", node, [binder.inner(inner.this), binder.inner(inner.args["field"])])
+    return binder.call("locate", node, [binder.inner(each) for each in node.expressions])
+
+
+def refuse_unsteady(binder: ExpressionBinder, node: exp.Expr) -> None:
+    """Raise QueryError for a name of SQL whose value is another one each time it is asked."""
+    if node.name.casefold() in _UNSTEADY:
+        raise binder.error(
+            f"`{node.name}` is not supported: no result depends on when or how often a row is processed",
+            node,
+            hint="a moment can be given as a parameter, `{{name}}`, or as TIMESTAMP '2013-01-31 10:15:00'",
+        )
+
+
+_UNSTEADY = {
+    "current_date",
+    "current_timestamp",
+    "curdate",
+    "now",
+    "rand",
+    "random",
+    "randn",
+    "uuid",
+    "localtimestamp",
+}
+
+Handler = Callable[["ExpressionBinder", exp.Expr], Expression]
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    **dict.fromkeys(OPERATORS, _operator),
+    exp.NullSafeNEQ: _distinct_from,
+    exp.Escape: _escape,
+    exp.Interval: _alone,
+    exp.Boolean: lambda binder, node: Literal(pa.bool_(), bool(node.this)),
+    exp.Null: lambda binder, node: Literal(pa.null(), None),
+    exp.Paren: lambda binder, node: binder.inner(node.this),
+    exp.Neg: _negate,
+    exp.Not: _not,
+    exp.Is: _is,
+    exp.In: _in,
+    exp.Between: _between,
+    exp.Case: _case,
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Extract: _extract,
+    exp.Trim: _trim,
+}
+
+#: The same for what is written as ``name(...)`` and is more than one function.
+NAMED_HANDLERS: dict[str, Handler] = {
+    "date_part": _date_part,
+    "datepart": _date_part,
+    "timestampdiff": _difference,
+    "datediff": _difference,
+    "date_diff": _difference,
+    "position": _position,
+}
