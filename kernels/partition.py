@@ -41,3 +41,31 @@ def partition(code: Array, place: Array, shift: int, parts: int) -> tuple[Array,
     order, group = np.empty(len(code), np.int64), np.empty(len(code), np.int64)
     _compiled(code, place, shift, bounds, order, group)
     return bounds[:-1], order, group
+
+
+def _count_keys(code: Array, counts: Array) -> None:
+    for i in range(code.size):
+        counts[code[i]] += 1
+
+
+def _order_rows(code: Array, origin: int, places: Array, order: Array) -> None:
+    """``places`` is where the next row of each key goes; rows are numbered from ``origin``."""
+    for i in range(code.size):
+        key = code[i]
+        order[places[key]] = origin + i
+        places[key] += 1
+
+
+def _gather(values: Array, order: Array, out: Array) -> None:
+    for i in range(order.size):
+        out[i] = values[order[i]]
+
+
+def _scatter_back(values: Array, order: Array, out: Array) -> None:
+    for i in range(order.size):
+        out[order[i]] = values[i]
+
+
+count_keys, order_rows = jit(_count_keys), jit(_order_rows)
+#: ``gather(values, order, out)``: ``out[i] = values[order[i]]``; ``scatter`` is its inverse.
+gather, scatter = jit(_gather), jit(_scatter_back)

@@ -13,6 +13,7 @@ from benchmarks.workloads import (
     lightsaber_fig15,
     live_latency,
     live_memory,
+    over_rows,
     slideside_fig3,
 )
 
@@ -27,6 +28,7 @@ _MODULES = (
     kernels_keys,
     kernels_first_result,
     kernels_fold,
+    over_rows,
     slideside_fig3,
     lightsaber_fig15,
 )

@@ -162,3 +162,21 @@ def test_a_pandas_frame_is_a_source() -> None:
 )
 def test_replay_speeds(text: str | float, speed: float | None) -> None:
     assert parse_replay(text) == speed
+
+
+def test_an_over_query_gives_a_row_for_each_row(session: Session) -> None:
+    """By hand; the two rows without and with NULL of key a are 2.5 s apart, so each is alone in its frame of 2 s."""
+    sql = "SELECT ts, k, v, sum(v) OVER (PARTITION BY k ORDER BY ts RANGE INTERVAL '2' SECOND PRECEDING) AS t, "
+    sql += "count(*) OVER (PARTITION BY k ORDER BY ts) AS n FROM events"
+    (handle,) = session.start(session.parse(sql, name="rows"))
+    assert handle.wait(1)
+    found = handle.results(format="arrow")
+    assert found["status"].to_pylist() == ["final"] * 4
+    assert found["ts"].to_pylist() == found["window_start"].to_pylist() == TABLE["ts"].to_pylist()
+    assert found.select(["k", "v", "t", "n"]).to_pylist() == [
+        {"k": "a", "v": 1.0, "t": 1.0, "n": 1},
+        {"k": "b", "v": 2.0, "t": 2.0, "n": 1},
+        {"k": "a", "v": None, "t": None, "n": 2},
+        {"k": None, "v": 4.0, "t": 4.0, "n": 1},
+    ]
+    assert "rows are kept, because every row is an edge" in handle.explain()

@@ -9,16 +9,17 @@ from sqlglot import exp
 
 from workbench.algebra import AGGREGATES
 from workbench.language.clauses import refuse_clauses
+from workbench.language.over import OverBinder, has_over
 from workbench.language.relations import Catalog
 from workbench.language.scalars import ExpressionBinder, Scope
 from workbench.language.sources import SourceBinder
 from workbench.language.sql import SqlText
 from workbench.language.windows import bind_form, is_form, refuse_form
-from workbench.logical import AnyWindow, Expression, Field, Literal, Named, Query
+from workbench.logical import AnyWindow, EachRow, Expression, Field, Literal, Named, Query
 from workbench.logical.expressions import aggregate_calls
 
 #: Clauses that a statement may have.
-_CLAUSES = {"expressions", "from_", "where", "group", "having", "joins", "with_"}
+_CLAUSES = {"expressions", "from_", "where", "group", "having", "joins", "with_", "windows"}
 
 #: Columns that every result has; no key or value may take their names.
 _RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "status", "revision")
@@ -52,8 +53,11 @@ class _StatementBinder:
     def query(self, name: str) -> Query:
         where = self._select.args.get("where")
         condition = None if where is None else self._binder("WHERE").condition(where.this)
-        group = self._group()
-        items = list(self._items(group))
+        if has_over(self._select):
+            group, items = self._each_row()
+        else:
+            group = self._group()
+            items = list(self._items(group))
         keys = self._name_keys(group.keys, items)
         values = tuple(Named(alias, bound) for _, alias, bound in items if Named(alias, bound) not in keys)
         self._check_names(keys, items)
@@ -68,6 +72,27 @@ class _StatementBinder:
             kept = self._binder("HAVING", keys=frozenset(group.keys), aliases=aliases).condition(having.this)
         relation = self._relation
         return Query(name, relation.stream, relation.filter_with(condition), keys, group.windows, values, kept)
+
+    def _each_row(self) -> tuple[_Group, list[tuple[exp.Expr, str, Expression]]]:
+        """What the select items with OVER are partitioned by, and all items."""
+        for clause in ("group", "having"):
+            if self._select.args.get(clause) is not None:
+                raise self._text.error(
+                    "OVER gives a result for each row, GROUP BY and HAVING one for each group",
+                    self._select.args[clause],
+                    hint="write two queries; their rows are read once all the same",
+                )
+        row, aggregate = self._binder("OVER"), self._binder("OVER", keys=frozenset())
+        over = OverBinder(self._text, self._select, self._relation.view, row.bind, aggregate.bind)
+        scope = Scope(self._relation, "SELECT beside OVER", over=over.call)
+        items = []
+        for item in self._select.expressions:
+            node = item.unalias()
+            bound = ExpressionBinder(self._text, scope).bind(node)
+            if isinstance(bound, Literal):
+                raise self._text.error("a constant needs no column of its own", node)
+            items.append((item, item.alias or self._own_name(node, bound), bound))
+        return _Group({key: getattr(key, "name", str(key)) for key in over.keys}, (EachRow(),)), items
 
     def _binder(
         self,
@@ -176,7 +201,8 @@ class _StatementBinder:
     def _check_names(self, keys: tuple[Named, ...], items: list[tuple[exp.Expr, str, Expression]]) -> None:
         """Every column of the result has a name of its own."""
         selected = {bound for _, _, bound in items}
-        hidden = [(self._select.args["group"], key.name) for key in keys if key.expression not in selected]
+        clause = self._select.args.get("group") or self._select.expressions[0]
+        hidden = [(clause, key.name) for key in keys if key.expression not in selected]
         taken = dict.fromkeys(_RESULT_COLUMNS, "every result has a column")
         for node, name in [*((node, alias) for node, alias, _ in items), *hidden]:
             reason = taken.get(name.casefold())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
@@ -23,10 +23,6 @@ from workbench.logical.types import common_type, is_temporal, type_name
 
 #: What SQL knows and this language does not (yet), and the nearest thing that works.
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Window: (
-        "`OVER` is not supported yet",
-        "a window that slides by time works: `GROUP BY window(ts, '10 minutes', '1 minute')`",
-    ),
     **dict.fromkeys(
         (exp.Subquery, exp.Select, exp.Exists),
         ("a subquery is supported in FROM alone", "a join finds the rows that have a partner in a table"),
@@ -52,6 +48,12 @@ _ELSEWHERE = {
     ),
 }
 
+#: Where an aggregate belongs that stands in a clause without groups.
+_AGGREGATE_HINTS = {
+    "WHERE": "conditions on aggregates go to HAVING",
+    "SELECT beside OVER": "give it an OVER of its own, or write a query with GROUP BY",
+}
+
 #: The parts of a node that the binder looks at; a node that has another one means something else.
 _UNDERSTOOD = {
     "this", "expression", "expressions", "negate", "low", "high", "ifs", "true", "default", "to", "table",
@@ -66,13 +68,14 @@ class Scope:
     ``relation`` has the columns, ``clause`` names the place in errors.
     ``keys`` is None where single rows are seen (WHERE, GROUP BY, the argument of an aggregate); otherwise aggregates
     are allowed and columns must be part of one of the keys. ``aliases`` are folded names of select items that can
-    be used, before columns.
+    be used, before columns. ``over`` binds an OVER, where one may be.
     """
 
     relation: Relation
     clause: str
     keys: frozenset[Expression] | None = None
     aliases: Mapping[str, Expression] = field(default_factory=dict)
+    over: Callable[[exp.Window], Expression] | None = None
 
 
 class ExpressionBinder:
@@ -113,6 +116,8 @@ class ExpressionBinder:
         return bound
 
     def _dispatch(self, node: exp.Expr) -> Expression:
+        if isinstance(node, exp.Window) and self._scope.over is not None:
+            return self._scope.over(node)
         strange = [part for part, value in node.args.items() if value and part not in _UNDERSTOOD]
         handler = _HANDLERS.get(type(node))
         if handler is None or strange:
@@ -121,6 +126,9 @@ class ExpressionBinder:
 
     def _refusal(self, node: exp.Expr) -> QueryError:
         message, hint = _REFUSED.get(type(node), (f"`{self._text.source(node)}` is not supported", ""))
+        if isinstance(node, exp.Window):
+            message = f"an OVER cannot be used in {self._scope.clause}"
+            hint = "it goes to the SELECT list; filter what `results()` gives by its column"
         return self._text.error(message, node, hint=hint)
 
     def call(self, name: str, node: exp.Expr, arguments: list[Expression]) -> Expression:
@@ -273,10 +281,10 @@ class ExpressionBinder:
             raise self._text.error(
                 f"the aggregate `{name}` cannot be used in {self._scope.clause}",
                 node,
-                hint="conditions on aggregates go to HAVING" if self._scope.clause == "WHERE" else None,
+                hint=_AGGREGATE_HINTS.get(self._scope.clause),
             )
         inner = ExpressionBinder(
-            self._text, replace(self._scope, clause="the argument of an aggregate", keys=None, aliases={})
+            self._text, replace(self._scope, clause="the argument of an aggregate", keys=None, aliases={}, over=None)
         )
         constant_from = len(nodes) if aggregate.constant_from is None else aggregate.constant_from
         arguments = tuple(

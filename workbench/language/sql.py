@@ -25,10 +25,7 @@ _DIALECT = Spark()
 
 
 class _Parser(SparkParser):
-    """Spark's grammar without Spark's functions, but for those with a syntax of their own, such as ``CAST``.
-
-    And without the clause ``WINDOW name AS (...)``, for which sqlglot takes ``GROUP BY window(...)``.
-    """
+    """Spark's grammar without Spark's functions, but for those with a syntax of their own, such as ``CAST``."""
 
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
@@ -36,10 +33,6 @@ class _Parser(SparkParser):
     }
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
-    QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Any]] = {
-        token: parser for token, parser in SparkParser.QUERY_MODIFIER_PARSERS.items() if token != TokenType.WINDOW
-    }
-    QUERY_MODIFIER_TOKENS: ClassVar[set[Any]] = set(QUERY_MODIFIER_PARSERS)
 
     def _parse_interval(self, *args: Any, **options: Any) -> exp.Add | exp.Interval | None:
         """The same with its place, which sqlglot does not mark."""
@@ -209,15 +202,25 @@ def _parse(text: SqlText, what: str) -> list[exp.Expr | None]:
     parser = _Parser(dialect=_DIALECT)
     try:
         if what == "expression":
-            return parser.parse_into(exp.Condition, list(text.tokens), text.sql)
+            return parser.parse_into(exp.Condition, _words(text), text.sql)
         _refuse_commands(text)
-        nodes = parser.parse(list(text.tokens), text.sql)
+        nodes = parser.parse(_words(text), text.sql)
     except ParseError as error:
         raise _syntax_error(text, error) from None
     except RecursionError:
         raise QueryError("the SQL is nested too deeply") from None
     # A comment after the last `;` comes as a node of its own.
     return [None if isinstance(node, exp.Semicolon) else node for node in nodes]
+
+
+def _words(text: SqlText) -> list[Token]:
+    """The tokens. ``WINDOW`` is a name except in ``WINDOW name AS``: ``GROUP BY window(...)`` calls a function."""
+    return [
+        Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
+        if token.token_type == TokenType.WINDOW and (after is None or after.token_type != TokenType.VAR)
+        else token
+        for token, after in zip_longest(text.tokens, text.tokens[1:])
+    ]
 
 
 def _select(text: SqlText, node: exp.Expr) -> exp.Select:

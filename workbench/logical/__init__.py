@@ -13,6 +13,15 @@ from workbench.logical.expressions import (
     walk,
 )
 from workbench.logical.nodes import Query, Stream, Workload
+from workbench.logical.over import (
+    EachRow,
+    Frame,
+    OverCall,
+    RangeFrame,
+    RowsFrame,
+    beside_frames,
+    over_calls,
+)
 from workbench.logical.windows import (
     AnyWindow,
     Band,
@@ -39,17 +48,24 @@ __all__ = [
     "ContextFree",
     "CountWindow",
     "Cumulating",
+    "EachRow",
     "Expression",
     "Field",
+    "Frame",
     "LastRows",
     "Literal",
     "Named",
+    "OverCall",
     "Punctuation",
     "Query",
+    "RangeFrame",
+    "RowsFrame",
     "Session",
     "Stream",
     "Window",
     "Workload",
     "aggregate_calls",
+    "beside_frames",
+    "over_calls",
     "walk",
 ]

@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from workbench.errors import QueryError, did_you_mean
 from workbench.logical.expressions import Expression
+from workbench.logical.over import EachRow
 from workbench.time import format_duration, format_time
 
 
@@ -267,4 +268,4 @@ class LastRows:
 ContextFree: TypeAlias = Window | Cumulating | Band | Calendar
 #: Windows whose edges depend on the rows of the key, so that rows are kept until no earlier one can come.
 ContextAware: TypeAlias = CountWindow | Punctuation | LastRows
-AnyWindow: TypeAlias = ContextFree | Session | ContextAware
+AnyWindow: TypeAlias = ContextFree | Session | ContextAware | EachRow

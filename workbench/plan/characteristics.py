@@ -15,11 +15,14 @@ from workbench.logical import (
     ContextAware,
     ContextFree,
     CountWindow,
+    EachRow,
     LastRows,
     Punctuation,
     Query,
+    RowsFrame,
     Session,
     aggregate_calls,
+    over_calls,
 )
 
 
@@ -55,12 +58,19 @@ def characteristics(query: Query) -> Characteristics:
     return Characteristics(
         order=_order(query),
         functions="commutative" if commutes else "non-commutative",
-        measure={CountWindow: "count", LastRows: "time and count"}.get(type(window), "time"),
+        measure=_measure(query),
         windows=_kind(query),
         keeps_rows=_reason(query, commutes),
         splits=isinstance(window, Punctuation | LastRows),
         removes=isinstance(window, CountWindow),
     )
+
+
+def _measure(query: Query) -> str:
+    frames = {type(over.frame) for named in query.values for over in over_calls(named.expression)}
+    if isinstance(query.windows[0], LastRows) or len(frames) > 1:
+        return "time and count"
+    return "count" if isinstance(query.windows[0], CountWindow) or RowsFrame in frames else "time"
 
 
 def keeps_rows(query: Query) -> bool:
@@ -74,6 +84,8 @@ def _reason(query: Query, commutes: bool) -> str | None:
         return "an aggregate is not commutative"
     if any(isinstance(window, CountWindow) for window in query.windows):
         return "rows are counted"
+    if EachRow() in query.windows:
+        return "every row is an edge"
     if any(isinstance(window, ContextAware) for window in query.windows):
         return "an earlier row can be a new edge"
     return None

@@ -19,6 +19,7 @@ from workbench.logical import (
     ContextFree,
     CountWindow,
     Cumulating,
+    EachRow,
     Expression,
     LastRows,
     Literal,
@@ -28,6 +29,7 @@ from workbench.logical import (
     Window,
     Workload,
     aggregate_calls,
+    beside_frames,
 )
 from workbench.logical.types import language_type
 from workbench.plan.characteristics import keeps_rows
@@ -88,10 +90,14 @@ def _kept_columns(query: Query) -> tuple[Expression, ...] | None:
     """
     if not keeps_rows(query):
         return None
-    arguments = [argument for call in _calls(query) for argument in call.arguments]
-    own = [part for window in query.windows for part in vars(window).values()]
-    read = (each for each in [*arguments, *own] if isinstance(each, Expression) and not isinstance(each, Literal))
-    return tuple(sorted(set(read), key=str))
+    read = [argument for call in _calls(query) for argument in call.arguments]
+    read += [part for window in query.windows for part in vars(window).values()]
+    if EachRow() in query.windows:
+        known = {stream_time(query.stream), *(named.expression for named in query.keys)}
+        beside = [leaf for named in query.values for leaf in beside_frames(named.expression)]
+        read += [leaf for leaf in beside if leaf not in known]
+    kept = {each for each in read if isinstance(each, Expression) and not isinstance(each, Literal)}
+    return tuple(sorted(kept, key=str))
 
 
 def _number(
@@ -179,7 +185,7 @@ def _methods(
         for index, partial in enumerate(fold.partials):
             windows = [entry.window for entry in assemblies if entry.fold == number and index in entry.partials]
             # Sessions over fragments merge as they come; there is nothing left to put together.
-            merged = Session if fold.columns is None else ()
+            merged = Session | EachRow if fold.columns is None else EachRow
             sizes = [_slices_in(window, density) for window in windows if not isinstance(window, merged)]
             if sizes:
                 considered = over_slices(partial.monoid, sizes, costs)

@@ -14,6 +14,7 @@ from workbench.algebra.partials import OBJECT
 from workbench.codegen import BLOCK, FoldKernel, Runs
 from workbench.codegen.source import Feed
 from workbench.errors import DataError
+from workbench.kernels.combine import lift_value
 from workbench.kernels.slicing import NO_EDGES, Slices, cut, slices_of
 from workbench.logical import Column, Expression, Session, walk
 from workbench.plan import Fold, Partial, SharedPlan, grid_of
@@ -117,6 +118,24 @@ class Folder:
             self.fold_cells(np.arange(rows), [_column(*entry, columns, rows) for entry in self._inputs], cells)
         return cells
 
+    def lift_rows(self, columns: Columns, rows: int) -> list[Fields | None]:
+        """As :meth:`lift`, with no copy where a value is its own partial; None for a count of all rows."""
+        inputs = [_column(*entry, columns, rows) for entry in self._inputs]
+        found: list[Fields | None] = []
+        cells: list[Fields] = []
+        for place, (feed, kind) in enumerate(zip(self._feeds, self.kinds, strict=True)):
+            complete = all(inputs[index][1] is None for index in (*feed.required, *feed.valued))
+            if complete and kind.name == "count":
+                found.append(None)
+            elif complete and kind.compiled and kind.lift is lift_value:
+                found.append((inputs[feed.valued[0]][0],))
+            else:
+                if not cells:
+                    cells = self.blank(rows)
+                    self.fold_cells(np.arange(rows), inputs, cells)
+                found.append(cells[place])
+        return found
+
     def blank(self, cells: int) -> list[Fields]:
         """Cells without rows, all partials."""
         return [kind.blank(cells) for kind in self.kinds]
@@ -139,8 +158,10 @@ class Folder:
             self.kernel.into(cells, group, chosen(rows.inputs, slice(low, high)), function)
 
     def fold_cells(self, group: Array, inputs: Sequence[tuple[Array, Array | None]], cells: Sequence[Fields]) -> None:
-        """Fold rows into cells that are known by number; for folds with keys."""
-        self.kernel.into(cells, group, inputs, self.kernel.ready(len(group)))
+        """Fold rows into cells that are known by number."""
+        rows = len(group)
+        where = Runs(group, np.arange(rows + 1)) if self.kernel.runs else group
+        self.kernel.into(cells, where, inputs, self.kernel.ready(rows))
 
 
 def chosen(inputs: Sequence[tuple[Array, Array | None]], rows: slice | Array) -> list[tuple[Array, Array | None]]:

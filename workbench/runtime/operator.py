@@ -17,13 +17,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from workbench.logical import ContextFree, Session
+from workbench.logical import ContextFree, EachRow, Session
 from workbench.plan import SharedPlan
 from workbench.runtime import wire
 from workbench.runtime.assembling import Assembler
 from workbench.runtime.branches.base import Branch, Clock
 from workbench.runtime.branches.context import ContextWindows
 from workbench.runtime.branches.grids import SliceWindows
+from workbench.runtime.branches.over import RowResults
 from workbench.runtime.branches.sessions import SessionWindows
 from workbench.runtime.state import BucketState, StateChanges
 from workbench.time import LIMIT
@@ -107,9 +108,14 @@ class BucketOperator:
 
 def _branches(plan: SharedPlan, fold: int, assembler: Assembler) -> list[Branch]:
     """What looks after the windows over a fold."""
-    if plan.folds[fold].columns is not None:
-        return [ContextWindows(plan, fold, assembler)]
     assemblies = plan.of_fold(fold)
+    if plan.folds[fold].columns is not None:
+        rows: list[Branch] = []
+        if any(not isinstance(each.window, EachRow) for each in assemblies):
+            rows.append(ContextWindows(plan, fold, assembler))
+        if any(isinstance(each.window, EachRow) for each in assemblies):
+            rows.append(RowResults(plan, fold))
+        return rows
     branches: list[Branch] = [SessionWindows(plan, each) for each in assemblies if isinstance(each.window, Session)]
     if any(isinstance(each.window, ContextFree) for each in assemblies):
         branches.append(SliceWindows(plan, fold, assembler))

@@ -15,9 +15,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from workbench.logical import AggregateCall, Expression, Literal, Query, Workload, aggregate_calls
+from workbench.logical import (
+    AggregateCall,
+    Column,
+    EachRow,
+    Expression,
+    Literal,
+    Query,
+    Workload,
+    aggregate_calls,
+    beside_frames,
+)
 from workbench.logical.joins import Join, TableColumn, joins_of
 from workbench.runtime.expressions import evaluate, evaluate_filter
+from workbench.runtime.reference_over import each_row
 from workbench.runtime.reference_windows import Arrival, Row, windows_of
 from workbench.runtime.textbook import depends_on_order, recompute
 
@@ -35,6 +46,8 @@ def reference(workload: Workload, batches: Sequence[pa.Table]) -> tuple[dict[str
 
 def _query(query: Query, batches: Sequence[pa.Table]) -> tuple[Answer, int]:
     arrivals, missed = list(_arrivals(query, batches)), set()
+    if EachRow() in query.windows:
+        return each_row(query, arrivals, _scalar)
     answer: Answer = {}
     ordered = any(depends_on_order(call.function) for call in _calls(query))
     seen: Counter[Any] = Counter()
@@ -73,6 +86,9 @@ def _rows(query: Query, batch: pa.Table) -> Iterable[Row]:
     read = {argument for call in _calls(query) for argument in call.arguments}
     for window in query.windows:
         read |= {part for part in vars(window).values() if isinstance(part, Expression)}
+    if EachRow() in query.windows:
+        leaves = {leaf for named in query.values for leaf in beside_frames(named.expression)}
+        read |= {leaf for leaf in leaves if isinstance(leaf, Column)}
     for part in batch.combine_chunks().to_batches():
         for join in joins_of(query.where):
             part = _nested_loops(part, join)

@@ -76,12 +76,12 @@ def windows_of(
     windows = []
     for key, rows in by_key.items():
         own = [part for part in vars(window).values() if isinstance(part, Expression)]
-        rows.sort(key=lambda row: (row.time, _content(row, own)))
+        rows.sort(key=lambda row: (row.time, content(row, own)))
         windows += [(key, *found) for found in _ORDERED[type(window)](window, rows)]
     return windows, missed
 
 
-def _content(row: Row, own: list[Expression]) -> list[Any]:
+def content(row: Row, own: list[Expression]) -> list[Any]:
     """What rows of equal time are ordered by: the values that the query reads, NaN behind all, NULL behind that."""
     read = sorted((e for e in row.values if not isinstance(e, Literal) and e not in own), key=str)
     values = [row.values[expression] for expression in read]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.logical import Punctuation, Session
+from workbench.logical import EachRow, Punctuation, Session
 from workbench.plan import Assembly, Bounds, SharedPlan, stream_time
 from workbench.results import Status
 from workbench.runtime.assembling import Assembler, Cells, Emitted, emit_cells
@@ -79,6 +79,7 @@ class ContextWindows(Branch):
         self._kinds = [
             _Kind(assembly, edges_of(assembly.window), Leaves.empty(self._folder.kinds))
             for assembly in plan.of_fold(fold)
+            if not isinstance(assembly.window, EachRow)
         ]
         self._rows = table_of([*[np.zeros(0, np.int64)] * 2, *(pa.array([], each.type) for each in self._columns)])
         self._lifted = [np.zeros(0, kind) for partial in self._folder.kinds for kind in partial.dtypes]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from workbench.kernels.gaps import latest
 from workbench.kernels.slicing import slice_starts
-from workbench.logical import AnyWindow, ContextFree, CountWindow, LastRows, Punctuation, Session
+from workbench.logical import AnyWindow, ContextFree, CountWindow, EachRow, LastRows, Punctuation, Session
 from workbench.plan import grid_of
 from workbench.runtime.branches.base import Clock
 from workbench.runtime.branches.leaves import Leaves
@@ -263,4 +263,6 @@ def edges_of(window: AnyWindow) -> Edges:
             return LastEdges(window)
         case Punctuation():
             return MarkEdges(window)
+        case EachRow():
+            raise TypeError("windows of single rows are not found by their edges")
     return GridEdges(window)

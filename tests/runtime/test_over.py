@@ -1,0 +1,309 @@
+"""OVER: a result for each row, equal to the oracle's, whatever the split, order and restarts, and to Spark's."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from answers import answer_of, assert_same, same
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import CALLS, SCHEMA, SECOND, B, K, N, X, calls, conditions, streams
+
+from workbench.language import parse_queries
+from workbench.logical import (
+    Call,
+    CountWindow,
+    EachRow,
+    Expression,
+    Frame,
+    Named,
+    OverCall,
+    Query,
+    RangeFrame,
+    RowsFrame,
+    Stream,
+    Workload,
+)
+from workbench.plan import compile_workload
+from workbench.runtime import BucketOperator
+from workbench.runtime.engine import Engine
+from workbench.runtime.over_table import OverTable
+from workbench.runtime.reference import reference
+
+#: The rows themselves as values: a plain column, one with text, and an expression.
+ROW_VALUES: list[Expression] = [N, X, K, Call(pa.bool_(), "is_null", (B,))]
+
+
+def frames() -> st.SearchStrategy[Frame]:
+    reach = st.one_of(st.none(), st.integers(0, 40).map(lambda quarters: quarters * SECOND // 4))
+    return st.one_of(st.builds(RowsFrame, st.one_of(st.none(), st.integers(0, 9))), st.builds(RangeFrame, reach))
+
+
+@st.composite
+def over_workloads(draw: st.DrawFn, most: int = 3, names: tuple[str, ...] = tuple(sorted(CALLS))) -> Workload:
+    """OVER queries with several frames, some beside a query over the same fold that keeps rows for its windows."""
+    stream = Stream("s", SCHEMA, "ts", draw(st.integers(0, 12)) * SECOND, draw(st.sampled_from([0, 0, 5])) * SECOND)
+    queries = []
+    for number in range(draw(st.integers(1, most))):
+        chosen = draw(st.lists(st.tuples(calls(names), frames()), min_size=1, max_size=4, unique=True))
+        keys = (Named("k", K),) if draw(st.booleans()) else ()
+        row = draw(st.lists(st.sampled_from(ROW_VALUES), max_size=2, unique=True))
+        values = [OverCall(call.type, call, frame) for call, frame in chosen]
+        where = draw(conditions())
+        named = tuple(
+            Named(f"v{place}", value) for place, value in enumerate([*values, *row]) if value != K or not keys
+        )
+        queries.append(Query(f"q{number}", stream, where, keys, (EachRow(),), named))
+        if draw(st.booleans()):
+            counted = tuple(Named(f"v{place}", call) for place, (call, _) in enumerate(chosen))
+            queries.append(Query(f"c{number}", stream, where, keys, (CountWindow(3, 2),), counted))
+    return Workload(stream, tuple(queries))
+
+
+def check(workload: Workload, batches: list[pa.Table], engine: Engine) -> None:
+    expected, late = reference(workload, batches)
+    for name, answer in expected.items():
+        assert_same(answer_of(engine.results[name], unfilled=name.startswith("c")), answer)
+    assert engine.late == late
+
+
+@settings(max_examples=100, deadline=None)
+@given(over_workloads(), streams(), st.integers(1, 3))
+def test_any_frames_equal_the_oracle(workload: Workload, batches: list[pa.Table], buckets: int) -> None:
+    engine = Engine(compile_workload(workload), buckets=buckets)
+    engine.run(batches)
+    check(workload, batches, engine)
+
+
+@settings(max_examples=40, deadline=None)
+@given(over_workloads(), streams(), st.data())
+def test_tasks_and_restarts_change_nothing(workload: Workload, batches: list[pa.Table], data: st.DataObject) -> None:
+    """Every micro-batch comes in two tasks; at random ones the operators start anew from written state."""
+    plan = compile_workload(workload)
+    engine = Engine(plan, buckets=2)
+    written: list[tuple[bytes | None, dict[int, bytes]]] = [(None, {}), (None, {})]
+    for batch in batches:
+        cut = data.draw(st.integers(0, len(batch)))
+        engine.step([batch.slice(cut), batch.slice(0, cut)])
+        for bucket, operator in enumerate(engine.operators):
+            changes = operator.changes()
+            kept = {key: value for key, value in written[bucket][1].items() if key not in changes.remove}
+            written[bucket] = (changes.meta, kept | changes.put)
+        if data.draw(st.booleans()):
+            for bucket, (meta, blocks) in enumerate(written):
+                engine.operators[bucket] = BucketOperator(plan)
+                engine.operators[bucket].load(meta, blocks.values())
+    engine.step([], finish=True)
+    check(workload, batches, engine)
+
+
+@settings(max_examples=30, deadline=None)
+@given(over_workloads(most=1), streams(), st.randoms())
+def test_the_order_of_arrival_changes_nothing(workload: Workload, batches: list[pa.Table], random: Any) -> None:
+    """Also where times are equal and frames go by rows."""
+    table = pa.concat_tables(batches).combine_chunks()
+    order = list(range(len(table)))
+    random.shuffle(order)
+    answers = []
+    for rows in (table, table.take(pa.array(order, pa.int64()))):
+        engine = Engine(compile_workload(workload))
+        engine.run([rows])
+        answers.append(answer_of(engine.results["q0"]))
+    assert_same(answers[0], answers[1])
+
+
+def run(sql: str, table: pa.Table, cuts: tuple[int, ...] = (), delay: int = 0) -> tuple[Engine, list[dict[str, Any]]]:
+    stream = Stream("s", table.schema, "ts", delay)
+    engine = Engine(compile_workload(Workload(stream, tuple(parse_queries(sql, {"s": stream}, name="q")))))
+    bounds = [0, *cuts, len(table)]
+    engine.run([table.slice(a, b - a) for a, b in pairwise(bounds)])
+    return engine, engine.results["q"].table().to_pylist()
+
+
+def rows_at(seconds: list[int], **columns: list[Any]) -> pa.Table:
+    times = pa.array([second * SECOND for second in seconds]).cast(pa.timestamp("us", "UTC"))
+    return pa.table({"ts": times, **columns})
+
+
+def test_both_kinds_of_frames_and_peers() -> None:
+    """By hand::
+
+    time    0  1  1  4  9
+    x       1  2  4  8 16
+    range   1  7  7 14 16      [time - 3, time], both rows at 1 are in each other's frame
+    rows    1  3  6 12 24      the row before and the row
+    all     1  7  7 15 31      no frame: all rows up to the row's time
+    """
+    table = rows_at([0, 1, 1, 4, 9], x=[1, 2, 4, 8, 16])
+    _, rows = run(
+        "SELECT x, sum(x) OVER (ORDER BY ts RANGE INTERVAL '3' SECOND PRECEDING) AS a, "
+        "sum(x) OVER (ORDER BY ts ROWS 1 PRECEDING) AS b, sum(x) OVER (ORDER BY ts) AS c FROM s",
+        table,
+        (2,),
+        delay=5 * SECOND,
+    )
+    assert [row["x"] for row in rows] == [1, 2, 4, 8, 16]
+    assert [row["a"] for row in rows] == [1, 7, 7, 14, 16]
+    assert [row["b"] for row in rows] == [1, 3, 6, 12, 24]
+    assert [row["c"] for row in rows] == [1, 7, 7, 15, 31]
+
+
+def test_a_float_sum_forgets_what_has_left_its_frame() -> None:
+    """Cases N1, N3, N4: zeros after other values are exactly 0, 1e90 and inf live in their own frames alone."""
+    table = rows_at(list(range(8)), x=[2.06, 0.888889, 0.0, 0.0, 1e90, 1.0, 1.0, float("inf")])
+    _, rows = run("SELECT sum(x) OVER (ORDER BY ts ROWS 1 PRECEDING) AS t FROM s", table)
+    assert [row["t"] for row in rows] == [2.06, 2.06 + 0.888889, 0.888889, 0.0, 1e90, 1e90, 2.0, float("inf")]
+
+
+def test_overflow_is_an_error_where_it_happens_alone() -> None:
+    """Case N7."""
+    table = rows_at([0, 1, 2], x=[2**63 - 1, 1, -1])
+    _, rows = run("SELECT try_sum(x) OVER (ORDER BY ts ROWS 1 PRECEDING) AS t FROM s", table)
+    assert [row["t"] for row in rows] == [2**63 - 1, None, 0]
+    with pytest.raises(Exception, match="integer overflow in `sum"):
+        run("SELECT sum(x) OVER (ORDER BY ts ROWS 1 PRECEDING) AS t FROM s", table)
+
+
+def test_what_is_kept_is_what_frames_still_reach() -> None:
+    """100 rows a key; of each the last 3 are kept for ROWS, those of the last 5 s for RANGE, none for UNBOUNDED."""
+    table = rows_at(sorted(list(range(100)) * 2), k=["a", "b"] * 100, x=list(range(200)))
+    partition = "OVER (PARTITION BY k ORDER BY ts"
+    for frame, kept in (
+        ("ROWS 3 PRECEDING", 3),
+        ("RANGE INTERVAL '5' SECOND PRECEDING", 5),
+        ("ROWS UNBOUNDED PRECEDING", 0),
+    ):
+        stream = Stream("s", table.schema, "ts", 0)
+        sql = f"SELECT sum(x) {partition} {frame}) AS t FROM s"
+        engine = Engine(compile_workload(Workload(stream, parse_queries(sql, {"s": stream}, name="q"))))
+        engine.step([table])
+        (branch,) = engine.operators[0].state.branches
+        # The row at 99 s waits: another one of its time may come.
+        assert branch.tuples == 2 * (kept + 1), frame
+
+
+@pytest.mark.spark
+def test_equal_to_the_batch_answer_of_spark(spark: Any) -> None:
+    """Times are distinct within a key for frames by rows, where Spark has no order of equal ones; RANGE has peers."""
+    random = np.random.default_rng(8)
+    rows = 400
+    table = pa.table(
+        {
+            "ts": pa.array(random.integers(-60, 60, rows) * SECOND).cast(pa.timestamp("us", "UTC")),
+            "k": random.choice(["a", "b", "c"], rows),
+            "x": pa.array(random.integers(-99, 99, rows) / 8, mask=random.random(rows) < 0.2),
+            "n": random.integers(-9, 9, rows),
+        }
+    )
+    frames = [
+        "ORDER BY ts",
+        "ORDER BY ts RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW",
+        "ORDER BY ts RANGE BETWEEN CURRENT ROW AND CURRENT ROW",
+    ]
+    calls = [
+        "avg(x)",
+        "sum(n)",
+        "count(*)",
+        "count(x)",
+        "min(x)",
+        "max(n)",
+        "stddev_samp(x)",
+        "var_pop(x)",
+        "corr(x, n)",
+    ]
+    compare(spark, table, frames, calls)
+    distinct = table.group_by(["ts", "k"], use_threads=False).aggregate([("x", "first"), ("n", "first")])
+    distinct = distinct.rename_columns(["ts", "k", "x", "n"])
+    rows_frames = ["ROWS BETWEEN 4 PRECEDING AND CURRENT ROW", "ROWS UNBOUNDED PRECEDING", "ROWS CURRENT ROW"]
+    compare(spark, distinct, [f"ORDER BY ts {frame}" for frame in rows_frames], calls)
+
+
+def compare(spark: Any, table: pa.Table, frames: list[str], calls: list[str]) -> None:
+    items = [
+        f"{call} OVER (PARTITION BY k {frame}) AS v{i}_{j}"
+        for i, frame in enumerate(frames)
+        for j, call in enumerate(calls)
+    ]
+    sql = f"SELECT ts, k, x, n, {', '.join(items)} FROM rows"
+    spark.createDataFrame(table).createOrReplaceTempView("rows")
+    names = ["ts", "k", "x", "n", *(item.rpartition(" ")[2] for item in items)]
+    theirs = spark.sql(sql).toArrow().to_pylist()
+    _, ours = run(sql.replace("FROM rows", "FROM s"), table, (100, 250), delay=200 * SECOND)
+
+    assert len(ours) == len(theirs) == len(table)
+    own = ("ts", "k", "x", "n")
+    ours, theirs = (sorted(rows, key=lambda row: str([row[name] for name in own])) for rows in (ours, theirs))
+    for mine, other in zip(ours, theirs, strict=True):
+        assert all(same(mine[name], other[name]) for name in names), (mine, other)
+
+
+def of_table(workload: Workload, table: pa.Table, threads: int) -> dict[str, list[tuple[Any, ...]]]:
+    found = OverTable(compile_workload(workload), threads).run(table)
+    return {name: [tuple(row.values()) for row in values.to_pylist()] for name, values in found.items()}
+
+
+@settings(max_examples=80, deadline=None)
+@given(over_workloads(), streams(), st.integers(1, 3))
+def test_a_whole_table_equals_the_oracle(workload: Workload, batches: list[pa.Table], threads: int) -> None:
+    """Results stand where their rows do; so those of one key and time are compared as a set."""
+    table = pa.concat_tables(batches)
+    expected, _ = reference(workload, [table])
+    for name, rows in of_table(workload, table, threads).items():
+        wanted = list(expected[name].values())
+        assert len(rows) == len(wanted)
+        for mine, other in zip(sorted(rows, key=ordered), sorted(wanted, key=ordered), strict=True):
+            assert all(map(same, mine, other)), (mine, other)
+
+
+def ordered(row: tuple[Any, ...]) -> str:
+    return str([round(cell, 6) + 0.0 if isinstance(cell, float) else cell for cell in row])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("keys", [0, 3])
+@pytest.mark.parametrize("step", [1, 1_000])
+def test_compiled_kernels_over_a_whole_table(threads: int, keys: int, step: int, monkeypatch: Any) -> None:
+    """Case: x = 1 in every row, two rows at each time; so counts and sums of a frame are known by hand.
+
+    Frames of a few rows, and of more than two chunks of them, by time and by rows, in milliseconds and microseconds.
+    """
+    monkeypatch.setenv("WINQUERY_KERNELS", "compiled")
+    rows, group = 60_000, max(keys, 1)
+    times = pa.array(np.arange(rows) // (2 * group) * step).cast(pa.timestamp("ms"))
+    key = np.arange(rows) % group
+    table = pa.table({"ts": times, "k": key, "x": np.ones(rows), "n": np.arange(rows) % 7})
+    stream = Stream("s", table.schema, "ts", 0)
+    by = "PARTITION BY k " if keys else ""
+    reaches = {"few": 10 * step, "many": 9_000 * step}
+    items = []
+    for name, ms in reaches.items():
+        over = f"OVER ({by}ORDER BY ts RANGE INTERVAL '{ms}' MILLISECOND PRECEDING)"
+        items += [f"avg(n) {over} AS a_{name}", f"sum(x) {over} AS s_{name}"]
+    for n in (5, 12_000):
+        over = f"OVER ({by}ORDER BY ts ROWS {n} PRECEDING)"
+        items += [f"avg(x) {over} AS m_{n}", f"sum(n) {over} AS r_{n}"]
+    workload = Workload(stream, parse_queries(f"SELECT {', '.join(items)} FROM s", {"s": stream}, name="q"))
+    found = OverTable(compile_workload(workload), threads).run(table)["q"]
+    within = np.arange(rows) // group  # the row's place among those of its key
+    for name, ms in reaches.items():
+        first = np.maximum(within // 2 - ms // step, 0) * 2
+        assert (found[f"s_{name}"].to_numpy() == within // 2 * 2 + 2 - first).all()
+    for n in (5, 12_000):
+        assert (found[f"m_{n}"].to_numpy() == 1).all()
+    values = table["n"].to_numpy()
+    for row in (0, 1, 2, 4_095, 12_287, 12_288, 30_001, rows - 1):
+        mine = key == key[row]
+        for name, ms in reaches.items():
+            low = within // 2 >= within[row] // 2 - ms // step
+            inside = mine & low & (within // 2 <= within[row] // 2)
+            assert found[f"a_{name}"][row].as_py() == pytest.approx(values[inside].mean())
+        # Rows of equal time are ordered by what is read of them, n and then x.
+        order = np.lexsort((values, within // 2))
+        order = order[mine[order]]
+        at = int(np.flatnonzero(order == row)[0])
+        for n in (5, 12_000):
+            assert found[f"r_{n}"][row].as_py() == values[order[max(0, at - n) : at + 1]].sum()

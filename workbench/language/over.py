@@ -1,0 +1,146 @@
+"""OVER: aggregates over the frame of each row, ``agg(x) OVER (PARTITION BY k ORDER BY ts RANGE ...)``.
+
+Meant as Spark's batch OVER is. A stream asks for more: rows are ordered by their event time, and a frame ends at its
+own row, so that the watermark tells when a result is final.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from workbench.errors import QueryError, did_you_mean
+from workbench.language.sql import SqlText
+from workbench.logical import AggregateCall, Expression, Frame, OverCall, RangeFrame, RowsFrame, Stream
+from workbench.logical.functions import SQL_FUNCTIONS
+from workbench.time import parse_duration
+
+#: Binds a node over single rows, or an aggregate.
+Bind = Callable[[exp.Expr], Expression]
+
+_EXAMPLE = "`avg(x) OVER (ORDER BY {time} RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW)`"
+
+
+def has_over(select: exp.Select) -> bool:
+    """Whether a select item has an OVER."""
+    return any(item.find(exp.Window) is not None for item in select.expressions)
+
+
+class OverBinder:
+    """The OVERs of one statement. Every fault is a QueryError that underlines it."""
+
+    def __init__(self, text: SqlText, select: exp.Select, stream: Stream, row: Bind, aggregate: Bind) -> None:
+        self._text = text
+        self._stream = stream
+        self._row = row
+        self._aggregate = aggregate
+        self._named = {window.this.name.casefold(): window for window in select.args.get("windows") or []}
+        self._partition: tuple[Expression, ...] | None = None
+
+    @property
+    def keys(self) -> tuple[Expression, ...]:
+        """What the query is partitioned by."""
+        return self._partition or ()
+
+    def call(self, node: exp.Window) -> OverCall:
+        """The aggregate over a frame that a node means."""
+        for part in ("first", "exclude"):
+            if node.args.get(part):
+                raise self._text.error(f"`{part.upper()}` is not supported in OVER", node)
+        if node.this.name.casefold() in SQL_FUNCTIONS:
+            raise self._text.error(f"`{node.this.name}` is not an aggregate, so it has no OVER", node.this)
+        bound = self._aggregate(node.this)
+        assert isinstance(bound, AggregateCall), bound
+        partition, order, spec = self._parts(node)
+        self._check_partition(node, partition)
+        self._check_order(node, order)
+        return OverCall(bound.type, bound, self._frame(node, spec))
+
+    def _parts(self, node: exp.Window) -> tuple[list[exp.Expr], exp.Expr | None, exp.Expr | None]:
+        """Partition, order and frame, some of them from a named window."""
+        found = node.args.get("partition_by") or [], node.args.get("order"), node.args.get("spec")
+        name = node.args.get("alias")
+        if name is None:
+            return found
+        window = self._named.get(name.name.casefold())
+        if window is None:
+            hint = did_you_mean(name.name, self._named, "window") if self._named else "write `WINDOW w AS (...)`"
+            raise self._text.error(f"unknown window `{name.name}`", name, hint=hint)
+        base = window.args.get("partition_by") or [], window.args.get("order"), window.args.get("spec")
+        return found[0] or base[0], found[1] or base[1], found[2] or base[2]
+
+    def _check_partition(self, node: exp.Window, nodes: list[exp.Expr]) -> None:
+        keys = tuple(dict.fromkeys(map(self._row, nodes)))
+        if self._partition is None:
+            self._partition = keys
+        if set(keys) != set(self._partition):
+            raise self._text.error(
+                "all OVERs of a query have one PARTITION BY",
+                node,
+                hint="write two queries; their rows are read once all the same",
+            )
+
+    def _check_order(self, node: exp.Window, order: exp.Expr | None) -> None:
+        """Frames need an order, and the one that a stream has is its time."""
+        time = self._stream.time
+        if order is None:
+            raise self._text.error(
+                "OVER needs an ORDER BY: without one the frame is the whole stream, which has no end",
+                node,
+                hint=f"write `ORDER BY {time}`",
+            )
+        first = order.expressions[0]
+        plain = len(order.expressions) == 1 and not first.args.get("desc")
+        if plain and isinstance(first.this, exp.Column) and first.this.name.casefold() == time.casefold():
+            self._row(first.this)
+            return
+        raise self._text.error(
+            f"rows of `{self._stream.name}` come in the order of its time `{time}`, ascending, and in no other",
+            order,
+            hint=f"write `ORDER BY {time}`",
+        )
+
+    def _frame(self, node: exp.Window, spec: exp.Expr | None) -> Frame:
+        """As in SQL: without a frame all rows up to the current one and its peers."""
+        if spec is None:
+            return RangeFrame(None)
+        kind, start, end = spec.args.get("kind"), spec.args.get("start"), spec.args.get("end")
+        if spec.args.get("exclude") or kind not in ("ROWS", "RANGE"):
+            raise self._text.error(
+                "a frame is given as `ROWS` or `RANGE`, and nothing is left out of it", node, hint=self._example
+            )
+        if "FOLLOWING" in (spec.args.get("start_side"), spec.args.get("end_side")):
+            raise self._text.error(
+                "a frame with FOLLOWING is not supported: a row's result would have to wait for rows after it",
+                node,
+                hint="let the frame end with `CURRENT ROW`; a later row's frame reaches back to this one",
+            )
+        if end not in (None, "CURRENT ROW"):
+            raise self._text.error("a frame ends with the current row", node, hint=self._example)
+        frame = RowsFrame if kind == "ROWS" else RangeFrame
+        if start == "UNBOUNDED":
+            return frame(None)
+        if start == "CURRENT ROW":
+            return frame(0)
+        assert isinstance(start, exp.Expr), start
+        with self._text.at(start):
+            return RowsFrame(_whole(start)) if kind == "ROWS" else RangeFrame(self._duration(start))
+
+    def _duration(self, node: exp.Expr) -> int:
+        if not isinstance(node, exp.Interval) or not isinstance(node.this, exp.Literal):
+            raise QueryError("the start of a RANGE over time is an interval", hint=self._example)
+        unit = node.args.get("unit")
+        return parse_duration(node.this.this + (f" {unit.name}" if isinstance(unit, exp.Var) else ""))
+
+    @property
+    def _example(self) -> str:
+        return f"such as {_EXAMPLE.format(time=self._stream.time)}"
+
+
+def _whole(node: exp.Expr) -> int:
+    if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
+        return int(node.this)
+    raise QueryError(
+        "the start of ROWS is a whole number of rows", hint="such as `ROWS BETWEEN 9 PRECEDING AND CURRENT ROW`"
+    )

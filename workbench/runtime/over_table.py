@@ -1,0 +1,364 @@
+"""OVER over a whole table in one process, by threads: nothing is late, so there is no state and no watermark.
+
+Rows are brought into order by key and time (a counting sort where they come in order of time), then pieces of them go
+through all frames of all queries, each on one thread, and the results back to where their rows stand in the table::
+
+    rows by key    |aaaaaaa|bbbbbbbbbbbbbbb|ccccc|dddddddddd|
+    pieces         |---- 1 ----|---- 2 ----|---- 3 ----|-- 4
+                       a frame reaches back into earlier pieces, whose rows and scans are there
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from workbench.algebra import AGGREGATES
+from workbench.codegen.kernels import choice
+from workbench.codegen.over import CHUNK, FrameKernel, SortedRows, sealed
+from workbench.kernels.frames import first_low, frames_of, time_index
+from workbench.kernels.partition import count_keys, gather, order_rows, scatter
+from workbench.logical import Expression, Frame, OverCall, RangeFrame, RowsFrame, beside_frames, over_calls
+from workbench.plan import QueryPlan, SharedPlan
+from workbench.runtime.branches.over import frames_needed, over_users
+from workbench.runtime.expressions import evaluate, evaluate_filter
+from workbench.runtime.folding import Folder, plan_columns
+from workbench.runtime.keys import number_keys
+
+Array = npt.NDArray[Any]
+Fields = tuple[Array, ...]
+
+#: Rows to a piece: a multiple of a chunk, so that the results of ten frames stay in the second- or third-level cache.
+PIECE = 8 * CHUNK
+#: Frames with more rows than this on average share scans.
+_MANY = 2 * CHUNK
+_UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The rows of a fold in order, with all that its frames need of them."""
+
+    batch: pa.RecordBatch
+    rows: SortedRows
+    unit: int
+    order: Array | None
+    lifted: list[Fields | None]
+    scans: dict[int, tuple[Fields, Fields]]
+    large: frozenset[Frame]
+    users: tuple[QueryPlan, ...]
+    frames: dict[Frame, tuple[int, ...]]
+
+
+class OverTable:
+    """Runs the OVER queries of a plan over tables on ``threads`` threads, by default one for each processor."""
+
+    def __init__(self, plan: SharedPlan, threads: int | None = None) -> None:
+        self.plan = plan
+        self.threads = threads or os.cpu_count() or 1
+        self._folds = [fold for fold in range(len(plan.folds)) if over_users(plan, fold)]
+        self._folders = {fold: Folder(plan.folds[fold]) for fold in self._folds}
+        self._kernels = {fold: [FrameKernel(kind) for kind in self._folders[fold].kinds] for fold in self._folds}
+
+    def run(self, table: pa.Table) -> dict[str, pa.Table]:
+        """The values of each OVER query, a row for each row that has a time and passes the filter, in their order."""
+        (batch,) = table.select(list(plan_columns(self.plan))).combine_chunks().to_batches() or [None]
+        found = {}
+        with ThreadPoolExecutor(self.threads, "winquery") as pool:
+            for fold in self._folds:
+                task = None if batch is None else self._read(pool, fold, batch)
+                for user in over_users(self.plan, fold):
+                    entry = self.plan.queries[user]
+                    found[entry.query.name] = (
+                        _empty(entry) if task is None else self._results(pool, fold, task, entry)
+                    )
+        return found
+
+    def _read(self, pool: ThreadPoolExecutor, fold: int, batch: pa.RecordBatch) -> _Task | None:
+        """Filter and order the rows of a fold, and lift each into its partials."""
+        spec, folder = self.plan.folds[fold], self._folders[fold]
+        if batch.column(self.plan.stream.time).null_count:
+            batch = batch.filter(batch.column(self.plan.stream.time).is_valid())
+        if spec.where is not None:
+            batch = batch.filter(evaluate_filter(spec.where, batch))
+        if not len(batch):
+            return None
+        stamps = batch.column(self.plan.stream.time)
+        unit = _UNITS.get(stamps.type.unit)
+        if unit is None:
+            stamps, unit = stamps.cast(pa.timestamp("us", stamps.type.tz)), 1
+        times = stamps.view(pa.int64()).to_numpy()
+        users = tuple(self.plan.queries[user] for user in over_users(self.plan, fold))
+        frames = frames_needed(self.plan, over_users(self.plan, fold))
+        codes: Array | None = None
+        if spec.keys:
+            numbered, _ = number_keys([evaluate(named.expression, batch) for named in spec.keys], len(batch))
+            codes = numbered.rows()
+        by_rows = any(isinstance(frame, RowsFrame) for frame in frames)
+        order, runs = self._order(pool, batch, times, codes, spec.columns if by_rows else None)
+        lifted = folder.lift_rows(batch, len(batch))
+        if order is not None:
+            times = _gathered(pool, times, order, self.threads)
+            lifted = [
+                None if each is None else tuple(_gathered(pool, column, order, self.threads) for column in each)
+                for each in lifted
+            ]
+        large = frozenset(frame for frame in frames if self._is_large(frame, times, runs, unit))
+        needs_index = len(runs) == 2 and any(isinstance(frame, RangeFrame) for frame in large)
+        rows = SortedRows(times, runs, *(time_index(times) if needs_index else ()))
+        scans = self._scan(pool, fold, lifted, {p for frame in large for p in frames[frame]})
+        large = frozenset(f for f in large if all(p in scans or lifted[p] is None for p in frames[f]))
+        return _Task(batch, rows, unit, order, lifted, scans, large, users, frames)
+
+    def _order(
+        self,
+        pool: ThreadPoolExecutor,
+        batch: pa.RecordBatch,
+        times: Array,
+        codes: Array | None,
+        columns: Sequence[Expression] | None,
+    ) -> tuple[Array | None, Array]:
+        """The rows by key, time and (where frames go by rows) ``columns``, None if they are; and where keys begin."""
+        ascending = bool((times[1:] >= times[:-1]).all())
+        if codes is None:
+            order, runs = None, np.array([0, len(times)])
+            if not ascending:
+                order = np.argsort(times, kind="stable")
+        else:
+            back = None if ascending else np.argsort(times, kind="stable")
+            order, runs = self._counted(pool, codes if back is None else codes[back])
+            order = order if back is None else back[order]
+        if columns:
+            own, key = (times, codes) if order is None else (times[order], None if codes is None else codes[order])
+            tied = own[1:] == own[:-1]
+            if key is not None:
+                tied &= key[1:] == key[:-1]
+            if tied.any():
+                read = [pa.array(np.zeros(len(times), np.int8) if codes is None else codes), pa.array(times)]
+                read += [evaluate(column, batch) for column in columns]
+                every = pa.table(read, names=[*map(str, range(len(read)))])
+                order = pc.sort_indices(every, [(name, "ascending") for name in every.column_names]).to_numpy()
+                order = order.astype(np.int64)
+        return order, runs
+
+    def _counted(self, pool: ThreadPoolExecutor, codes: Array) -> tuple[Array, Array]:
+        """Rows by code, in their order within it, by counting: each thread takes its part of the rows twice."""
+        keys = int(codes.max()) + 1
+        parts = list(pairwise(np.linspace(0, len(codes), self.threads + 1).astype(int).tolist()))
+        counts = np.zeros((len(parts), keys), np.int64)
+        list(pool.map(lambda part, own: count_keys(codes[slice(*part)], own), parts, counts))
+        total = counts.sum(axis=0)
+        places = np.cumsum(total) - total + np.cumsum(counts, axis=0) - counts
+        order = np.empty(len(codes), np.int32 if len(codes) < 1 << 31 else np.int64)
+        list(pool.map(lambda part, own: order_rows(codes[slice(*part)], part[0], own, order), parts, places))
+        used = np.append(0, np.cumsum(total[total > 0]))
+        return order, used
+
+    def _is_large(self, frame: Frame, times: Array, runs: Array, unit: int) -> bool:
+        """Whether a frame has many rows, judged by a few."""
+        by_time, reach = isinstance(frame, RangeFrame), _reach(frame, unit)
+        rows = np.linspace(0, len(times) - 1, 17).astype(int)[1:]
+        sizes = [row - first_low(times, runs, by_time, reach, row) for row in rows.tolist()]
+        return bool(np.mean(sizes) > _MANY)
+
+    def _scan(
+        self, pool: ThreadPoolExecutor, fold: int, lifted: Sequence[Fields | None], positions: Iterable[int]
+    ) -> dict[int, tuple[Fields, Fields]]:
+        """Scans of the partials that large frames need and that have compiled kernels."""
+        found = {}
+        for position in positions:
+            kernel, fields = self._kernels[fold][position], lifted[position]
+            if fields is None or not kernel.kind.compiled or choice(None) == "generic":
+                continue
+            found[position] = scans = kernel.scans(fields)
+            rows = len(fields[0])
+            cuts = [*range(0, rows, max(1, rows // CHUNK // self.threads) * CHUNK), rows]
+            list(pool.map(partial(_scan, kernel, fields, scans), pairwise(cuts)))
+        return found
+
+    def _results(self, pool: ThreadPoolExecutor, fold: int, task: _Task, entry: QueryPlan) -> pa.Table:
+        """All values of one query, in the order of the table."""
+        rows = len(task.batch)
+        framed = [named for named in entry.query.values if over_calls(named.expression)]
+        columns = [_Output(named.expression.type, rows, task.order) for named in framed]
+        overs = list(dict.fromkeys(over for named in framed for over in over_calls(named.expression)))
+        parts = {ingredient.call: ingredient.partials for ingredient in entry.ingredients}
+        needs = [parts[over.call] for over in overs]
+        leaves = dict.fromkeys(leaf for named in framed for leaf in beside_frames(named.expression))
+        beside = {leaf: evaluate(leaf, task.batch) for leaf in leaves}
+        alone = [overs.index(named.expression) if named.expression in overs else -1 for named in framed]
+
+        def piece(begin: int) -> None:
+            end = min(begin + PIECE, rows)
+            windows = _Windows(self._kernels[fold], task, begin, end)
+            found = [windows.lowered(over, positions) for over, positions in zip(overs, needs, strict=True)]
+            known: dict[Expression, pa.Array] = {}
+            if min(alone) < 0:
+                order = None if task.order is None else pa.array(task.order[begin:end])
+                for leaf, column in beside.items():
+                    known[leaf] = column.slice(begin, end - begin) if order is None else column.take(order)
+                known |= dict(zip(overs, found, strict=True))
+            for named, place, out in zip(framed, alone, columns, strict=True):
+                out.put(begin, end, found[place] if place >= 0 else evaluate(named.expression, known, end - begin))
+
+        list(pool.map(piece, range(0, rows, PIECE)))
+        values = {named.name: column.array() for named, column in zip(framed, columns, strict=True)}
+        for named in entry.query.values:
+            if named.name not in values:
+                values[named.name] = evaluate(named.expression, task.batch)
+        return pa.table({named.name: values[named.name] for named in entry.query.values})
+
+
+class _Windows:
+    """The windows of one piece: the frames of its rows, and their partials, each made once."""
+
+    def __init__(self, kernels: Sequence[FrameKernel], task: _Task, begin: int, end: int) -> None:
+        self._kernels = kernels
+        self._task = task
+        self._begin, self._end = begin, end
+        self._bounds: dict[Frame, tuple[Array, Array]] = {}
+        self._found: dict[tuple[Frame, int], Fields] = {}
+        self._means: dict[tuple[Frame, int], Array] = {}
+
+    def lowered(self, over: OverCall, positions: Sequence[int]) -> pa.Array:
+        """The values of an aggregate over a frame. The mean of floats without NULL comes from the kernel itself."""
+        call, frame, task = over.call, over.frame, self._task
+        first = self._kernels[positions[0]].kind.name
+        if (
+            call.function == "avg"
+            and first == "sum_float"
+            and task.lifted[positions[1]] is None
+            and frame in task.large
+        ):
+            if (frame, positions[0]) not in self._means:
+                self._shared(positions[0], mean=True)
+            return pa.array(self._means[frame, positions[0]])
+        fields = [self._partial(frame, position) for position in positions]
+        return AGGREGATES[call.function].lower(fields, call.operands, call.type, str(call))
+
+    def _partial(self, frame: Frame, position: int) -> Fields:
+        if (frame, position) not in self._found:
+            rows = self._task.lifted[position]
+            if rows is None:
+                first, last = self._frame(frame)
+                self._found[frame, position] = (last - first,)
+            elif frame in self._task.large:
+                self._shared(position, mean=False)
+            else:
+                first, last = self._frame(frame)
+                low, high = first[0], last[-1]
+                near = tuple(column[low:high] for column in rows)
+                self._found[frame, position] = self._kernels[position].windows(first - low, last - low, near)
+        return self._found[frame, position]
+
+    def _frame(self, frame: Frame) -> tuple[Array, Array]:
+        if frame not in self._bounds:
+            rows, reach = self._task.rows, _reach(frame, self._task.unit)
+            piece = self._begin, self._end
+            self._bounds[frame] = frames_of(rows.times, rows.runs, isinstance(frame, RangeFrame), reach, *piece)
+        return self._bounds[frame]
+
+    def _shared(self, position: int, mean: bool) -> None:
+        """All large frames over a partial in one call."""
+        task, kernel = self._task, self._kernels[position]
+        frames = [frame for frame in task.large if position in task.frames[frame]]
+        kinds = np.array([isinstance(frame, RangeFrame) for frame in frames])
+        reaches = np.array([_reach(frame, task.unit) for frame in frames])
+        shape = len(frames), self._end - self._begin
+        out = tuple(np.empty(shape, kind) for kind in kernel.kind.dtypes)
+        fields = task.lifted[position]
+        assert fields is not None
+        piece = self._begin, self._end
+        kernel.shared(task.rows, (kinds, reaches), fields, task.scans[position], piece, out, mean=mean)
+        for place, frame in enumerate(frames):
+            if mean:
+                self._means[frame, position] = out[0][place]
+            else:
+                self._found[frame, position] = tuple(column[place] for column in out)
+
+
+class _Output:
+    """A result column that is filled piece by piece, in the order of the table."""
+
+    def __init__(self, kind: pa.DataType, rows: int, order: Array | None) -> None:
+        self._kind = kind
+        self._order = order
+        self._values: Array | None = None
+        if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+            # Arrow keeps freed memory at hand: fresh pages would cost more than the windows.
+            dtype = np.dtype(kind.to_pandas_dtype())
+            self._values = np.frombuffer(pa.allocate_buffer(rows * dtype.itemsize), dtype)
+        self._valid: Array | None = None
+        self._pieces: dict[int, pa.Array] = {}
+        self._lock = Lock()
+
+    def put(self, begin: int, end: int, values: pa.Array) -> None:
+        """The values of the rows ``[begin, end)`` in order of key and time."""
+        if self._values is None:
+            self._pieces[begin] = values.cast(self._kind)
+            return
+        if values.null_count:
+            with self._lock:
+                if self._valid is None:
+                    self._valid = np.ones(len(self._values), np.bool_)
+            self._write(self._valid, begin, end, values.is_valid().to_numpy(zero_copy_only=False))
+            values = values.fill_null(0)
+        self._write(self._values, begin, end, values.to_numpy())
+
+    def _write(self, target: Array, begin: int, end: int, values: Array) -> None:
+        if self._order is None:
+            target[begin:end] = values
+        else:
+            scatter(sealed(values), sealed(self._order[begin:end]), target)
+
+    def array(self) -> pa.Array:
+        """The whole column."""
+        if self._values is not None:
+            return pa.array(self._values, self._kind, mask=None if self._valid is None else ~self._valid)
+        column = pa.concat_arrays([self._pieces[begin] for begin in sorted(self._pieces)])
+        if self._order is None:
+            return column
+        back = np.empty(len(column), np.int64)
+        back[self._order] = np.arange(len(column))
+        return column.take(pa.array(back))
+
+
+def _scan(kernel: FrameKernel, fields: Fields, scans: tuple[Fields, Fields], cut: tuple[int, int]) -> None:
+    kernel.scan(fields, scans, *cut)
+
+
+def _reach(frame: Frame, unit: int) -> int:
+    """How far back in rows, or in units of time (of ``unit`` microseconds); -1: all rows of the key."""
+    if frame.preceding is None:
+        return -1
+    return frame.preceding // (unit if isinstance(frame, RangeFrame) else 1)
+
+
+def _gathered(pool: ThreadPoolExecutor, values: Array, order: Array, threads: int) -> Array:
+    """``values[order]``, a part on each thread."""
+    if values.dtype == object:
+        return values[order]
+    out = np.empty_like(values)
+    cuts = np.linspace(0, len(order), threads + 1).astype(int).tolist()
+
+    def part(low: int, high: int) -> None:
+        gather(sealed(values), sealed(order[low:high]), out[low:high])
+
+    list(pool.map(part, cuts[:-1], cuts[1:]))
+    return out
+
+
+def _empty(entry: QueryPlan) -> pa.Table:
+    kinds = [(named.name, named.expression.type) for named in entry.query.values]
+    return pa.table({name: pa.array([], kind) for name, kind in kinds})
