@@ -38,8 +38,51 @@ class InProcessRunner:
     def stop(self) -> None:
         self.stopped.append(self)
 
+    @property
+    def version(self) -> int:
+        return 1
+
+    def change(self, plan: SharedPlan) -> int:
+        raise AssertionError("the stream has ended")
+
+    def wait_for(self, version: int) -> bool:
+        return False
+
     def wait(self, timeout: float | None) -> bool:
         return True
 
     def progress(self) -> Progress:
         return self._progress
+
+
+class SteppingRunner(InProcessRunner):
+    """Reads the next rows of the source when the test says so; a change of the plan takes a micro-batch of no row."""
+
+    def start(self) -> None:
+        self.started.append(self)
+        self._engine = Engine(self.plan)
+        self._table = pq.read_table(list(map(str, self.source.paths)))
+        self._row = 0
+        self._progress = replace(self._progress, state="running")
+
+    def step(self, rows: int) -> None:
+        self.deliver(self._engine.step([self._table.slice(self._row, rows)]))
+        self._row += rows
+
+    def finish(self) -> None:
+        self.deliver(self._engine.step([], finish=True))
+        self._progress = replace(self._progress, state="finished")
+
+    @property
+    def version(self) -> int:
+        return self._engine.version
+
+    def change(self, plan: SharedPlan) -> int:
+        late = self._engine.step([])  # a micro-batch of the old plan that is still on its way
+        self._engine.change(plan)
+        self.deliver(late)
+        self.deliver(self._engine.step([]))
+        return self._engine.version
+
+    def wait_for(self, version: int) -> bool:
+        return True

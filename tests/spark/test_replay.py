@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from workbench.spark.parquet import Recording
-from workbench.spark.replay import TASK_ROWS, Offset, ReplayOptions, ReplayReader, RunFolder, RunSpec
+from workbench.spark.replay import TASK_ROWS, Offset, PlanFolder, ReplayOptions, ReplayReader, RunFolder, RunSpec
 
 SECOND = 1_000_000
 
@@ -33,10 +33,14 @@ def record(path: Path, seconds: list[int | None], row_group: int = 3) -> str:
     return str(path)
 
 
-def reader(tmp_path: Path, seconds: list[int | None], clock: Clock | None = None, **options: object) -> ReplayReader:
-    path = record(tmp_path / "events.parquet", seconds)
+def reader(
+    tmp_path: Path, seconds: list[int | None], clock: Clock | None = None, row_group: int = 3, **options: object
+) -> ReplayReader:
+    path = record(tmp_path / "events.parquet", seconds, row_group)
     folder = RunFolder(tmp_path / "run")
-    folder.write(RunSpec(b"plan", 1, "ts", ReplayOptions((path,), **options), (0, 2)))  # type: ignore[arg-type]
+    plans = PlanFolder(tmp_path / "plans")
+    plans.publish(1, b"plan")
+    folder.write(RunSpec(plans.path, "ts", ReplayOptions((path,), **options), (0, 2)))  # type: ignore[arg-type]
     return ReplayReader(folder, clock or Clock())
 
 
@@ -127,6 +131,31 @@ def test_the_driver_can_end_the_stream(tmp_path: Path) -> None:
     assert end == start | {"finished": True}
     [partition] = source.partitions(start, end)
     assert (partition.pieces, partition.finish) == ((), True)
+
+
+def test_a_new_plan_starts_a_batch_without_rows_and_is_carried_once(tmp_path: Path) -> None:
+    source = reader(tmp_path, list(range(20)), speed=1.0 * SECOND)
+    first = source.latestOffset(source.initialOffset(), ReadMaxRows(100))
+    [partition] = source.partitions(source.initialOffset(), first)
+    assert (partition.plan, partition.version, partition.announce) == (b"plan", 1, True)
+    assert source.latestOffset(first, ReadMaxRows(100)) == first
+    PlanFolder(tmp_path / "plans").publish(2, b"another")
+    second = source.latestOffset(first, ReadMaxRows(100))
+    assert second == first | {"plan": 2}
+    [partition] = source.partitions(first, second)
+    assert (partition.plan, partition.version, partition.announce, partition.pieces) == (b"another", 2, True, ())
+    assert source.latestOffset(second, ReadMaxRows(100)) == second
+    PlanFolder(tmp_path / "plans").publish(3, b"third")  # a crash: the offsets of the batch are asked again
+    [partition] = source.partitions(first, second)
+    assert (partition.plan, partition.announce) == (b"another", True)
+
+
+def test_of_many_tasks_one_carries_the_plan(tmp_path: Path) -> None:
+    rows = 2 * TASK_ROWS
+    source = reader(tmp_path, list(range(rows)), row_group=TASK_ROWS)
+    start, end = source.initialOffset(), Offset(row=rows, clock=None, finished=False, plan=1)
+    assert [partition.announce for partition in source.partitions(start, end)] == [True, False]
+    assert [partition.announce for partition in source.partitions(start | {"plan": 1}, end)] == [False, False]
 
 
 def test_every_row_goes_to_exactly_one_task(tmp_path: Path) -> None:

@@ -132,13 +132,18 @@ def run(
     name: str = "query",
     source: Source | str | None = None,
     parameters: Mapping[str, object] | None = None,
+    history: bool = True,
 ) -> LiveQuery:
     """Start one query and return its handle at once. ``name`` identifies it: a running one of that name is replaced.
 
     ``source`` is needed only where the SQL leaves it open; ``parameters`` are the values of ``{{name}}`` in it.
-    Raises QueryError before anything starts.
+
+    Where other queries run on the source already, the query still gets all its rows (``history``): the plan starts
+    anew and catches up. With ``history=False`` it joins the running plan at once and tells the windows that begin
+    from then on; a window that was partly missed is never shown. Raises QueryError before anything starts.
     """
-    (handle,) = default_session().start(bind(asked, name, source, single=True, parameters=parameters))
+    queries = bind(asked, name, source, single=True, parameters=parameters)
+    (handle,) = default_session().start(queries, history=history)
     return handle
 
 

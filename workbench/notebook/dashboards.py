@@ -59,11 +59,12 @@ def dashboard(
     name: str = "query",
     source: Source | str | None = None,
     parameters: Mapping[str, object] | None = None,
+    history: bool = True,
 ) -> Dashboard:
     """Start a query (or take a running one) and give it a live, zoomable picture; see :func:`workbench.run`."""
     if isinstance(asked, LiveQuery):
         return Dashboard(asked)
-    return Dashboard(run(asked, name=name, source=source, parameters=parameters))
+    return Dashboard(run(asked, name=name, source=source, parameters=parameters, history=history))
 
 
 def builder(source: Source | str | None = None) -> QueryForm:

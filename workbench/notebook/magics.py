@@ -44,6 +44,7 @@ class WinqueryMagics(Magics):
     @argument("name", nargs="?", default=None, help="name of the query; the variable that holds its handle")
     @argument("--source", "-s", default=None, help="source to read where the SQL leaves it open")
     @argument("--live", "-l", action="store_true", help="show a live, zoomable picture below the cell")
+    @argument("--from-now", action="store_true", help="join the running plan at once, without rows from before")
     @argument("--explain", "-e", action="store_true", help="print the shared plan as well")
     @argument("--dry-run", "-n", action="store_true", help="check the SQL and print the plan; start nothing")
     @argument("--param", "-p", action="append", default=[], metavar="NAME=VALUE", help="a value for {{NAME}}; others "
@@ -109,7 +110,7 @@ class WinqueryMagics(Magics):
             return
         if default_session().is_cold():
             print("starting Spark, once a kernel: some ten seconds", flush=True)
-        handles = default_session().start(queries)
+        handles = default_session().start(queries, history=not options.from_now)
         self._push({handle.name: handle for handle in handles})
         if options.out is not None:
             self._push({options.out: handles[0] if len(handles) == 1 else handles})

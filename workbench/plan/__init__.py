@@ -1,5 +1,6 @@
 """From a workload to one shared plan: slice edges, shared partials, shared windows."""
 
+from workbench.plan.changing import Carried, carry
 from workbench.plan.drawing import PlanView
 from workbench.plan.explain import explain
 from workbench.plan.grids import Bounds, Grid, grid_of, slice_edges
@@ -10,6 +11,7 @@ from workbench.plan.slicing import Edges
 __all__ = [
     "Assembly",
     "Bounds",
+    "Carried",
     "Edges",
     "Fold",
     "Grid",
@@ -18,6 +20,7 @@ __all__ = [
     "PlanView",
     "QueryPlan",
     "SharedPlan",
+    "carry",
     "compile_workload",
     "explain",
     "grid_of",

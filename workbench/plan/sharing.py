@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -45,12 +45,18 @@ ROWS = Partial("count")
 
 #: What queries of one fold have in common: filter, key expressions, and the columns of rows that are kept.
 Shape: TypeAlias = tuple[Expression | None, tuple[Expression, ...], tuple[Expression, ...] | None]
+#: The partials that calls of running queries read.
+Reads: TypeAlias = dict[tuple[Query, AggregateCall], tuple[Partial, ...]]
 #: The partials of each aggregate call of a query.
 Needs: TypeAlias = list[tuple[AggregateCall, tuple[Partial, ...]]]
 
 
 def compile_workload(
-    workload: Workload, *, algorithm: Algorithm | None = None, costs: Constants | None = None
+    workload: Workload,
+    *,
+    algorithm: Algorithm | None = None,
+    costs: Constants | None = None,
+    running: SharedPlan | None = None,
 ) -> SharedPlan:
     """The shared plan of a workload.
 
@@ -59,7 +65,11 @@ def compile_workload(
     rows. The order of the queries decides the order in the plan and nothing else. Which algorithm puts windows
     together is what ``costs`` say is cheapest (by default this machine's), or ``algorithm`` for every partial that
     allows it.
+
+    ``running`` is the plan that this one takes over from while the stream runs: its queries go on reading the
+    partials that they read, since what another one has missed cannot be made up for.
     """
+    reads = _reads(running)
     partials: dict[Shape, list[Partial]] = {}
     shapes: list[Shape] = []
     queries = []
@@ -68,8 +78,10 @@ def compile_workload(
         if shape not in partials:
             partials[shape] = [ROWS]
             shapes.append(shape)
-        queries.append((query, shapes.index(shape), _ingredients(query, partials[shape])))
-    plans, kept = _number(queries, [partials[shape] for shape in shapes])
+        queries.append((query, shapes.index(shape), _ingredients(query, partials[shape], reads)))
+    plans, kept = _number(
+        queries, [partials[shape] for shape in shapes], {each for own in reads.values() for each in own}
+    )
     folds = []
     for position, of_fold in enumerate(kept):
         users = [plan.query for plan in plans if plan.fold == position]
@@ -101,10 +113,12 @@ def _kept_columns(query: Query) -> tuple[Expression, ...] | None:
 
 
 def _number(
-    queries: list[tuple[Query, int, Needs]], partials: list[list[Partial]]
+    queries: list[tuple[Query, int, Needs]], partials: list[list[Partial]], fixed: Collection[Partial]
 ) -> tuple[tuple[QueryPlan, ...], list[tuple[Partial, ...]]]:
     """The queries with the positions of their partials, and the partials of each fold that are kept."""
-    wider = [read_wider(of_fold) for of_fold in partials]
+    wider = [
+        {narrow: wide for narrow, wide in read_wider(of_fold).items() if narrow not in fixed} for of_fold in partials
+    ]
     kept = [tuple(each for each in own if each not in wide) for own, wide in zip(partials, wider, strict=True)]
     plans = []
     for query, fold, needs in queries:
@@ -116,10 +130,27 @@ def _number(
     return tuple(plans), kept
 
 
-def _ingredients(query: Query, partials: list[Partial]) -> Needs:
+def _reads(running: SharedPlan | None) -> Reads:
+    if running is None:
+        return {}
+    return {
+        (plan.query, ingredient.call): tuple(
+            running.folds[plan.fold].partials[place] for place in ingredient.partials
+        )
+        for plan in running.queries
+        for ingredient in plan.ingredients
+    }
+
+
+def _ingredients(query: Query, partials: list[Partial], reads: Reads) -> Needs:
     """The partials that each aggregate call of a query is made of; those not there yet are added."""
     found = []
     for call in _calls(query):
+        if (query, call) in reads:
+            needs = list(reads[query, call])
+            partials += [partial for partial in needs if partial not in partials]
+            found.append((call, tuple(needs)))
+            continue
         needs = []
         for part in AGGREGATES[call.function].parts(call.operands):
             partial = rewrite(

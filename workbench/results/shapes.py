@@ -79,6 +79,14 @@ class ResultBatch:
     ends: Array | None = None
     numbers: Array | None = None
 
+    def only(self, which: Array) -> ResultBatch:
+        """The windows where a mask holds."""
+        mask = pa.array(which)
+        ends, numbers = (None if side is None else side[which] for side in (self.ends, self.numbers))
+        keys, values = (tuple(column.filter(mask) for column in side) for side in (self.keys, self.values))
+        status, revisions = self.status[which], self.revisions[which]
+        return ResultBatch(self.level, self.starts[which], keys, values, status, revisions, ends, numbers)
+
 
 @dataclass(frozen=True)
 class Series:

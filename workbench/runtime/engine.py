@@ -23,9 +23,30 @@ class Engine:
 
     def __init__(self, plan: SharedPlan, *, buckets: int = 1, budget: int = 256 << 20) -> None:
         self.plan = plan
+        self.version = 1
+        self._budget = budget
         self.operators = [BucketOperator(plan) for _ in range(buckets)]
         self.results = {entry.query.name: QueryResults(result_schema(entry), budget) for entry in plan.queries}
         self.late = {entry.query.name: 0 for entry in plan.queries}
+
+    def change(self, plan: SharedPlan) -> None:
+        """Go on with another plan, compiled with ``running`` set to this one; see :meth:`BucketOperator.change`.
+
+        Queries that are in both keep their results, new ones begin with none, the rest are gone.
+        """
+        self.version += 1
+        for operator in self.operators:
+            operator.change(plan, self.version)
+        running = {entry.query: entry.query.name for entry in self.plan.queries}
+        kept, counted = self.results, self.late
+        self.results, self.late = {}, {}
+        for entry in plan.queries:
+            name = running.get(entry.query)
+            self.results[entry.query.name] = (
+                QueryResults(result_schema(entry), self._budget) if name is None else kept[name]
+            )
+            self.late[entry.query.name] = 0 if name is None else counted[name]
+        self.plan = plan
 
     def step(
         self, tasks: Iterable[pa.Table | pa.RecordBatch], *, finish: bool = False, now: int | None = None

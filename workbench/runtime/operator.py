@@ -8,6 +8,13 @@ revised.
 
 A row is late for a window that nothing may change any more: it changes nothing there, is counted for the query, and
 still counts in the longer windows that are open.
+
+:meth:`BucketOperator.change` puts another plan in place between two micro-batches. What is the same in both goes on.
+What is new has not seen the rows so far, so it tells the windows that start behind the latest of them::
+
+    rows so far   . ..  . .  |                                  the latest row: all that come later are seen
+    new windows   [------------------)                          partly seen: never told
+                             [------------------)               wholly seen: told as any other
 """
 
 from __future__ import annotations
@@ -18,9 +25,9 @@ from typing import Any
 import pyarrow as pa
 
 from workbench.logical import ContextFree, EachRow, Session
-from workbench.plan import SharedPlan
+from workbench.plan import Assembly, SharedPlan, carry
 from workbench.runtime import wire
-from workbench.runtime.assembling import Assembler
+from workbench.runtime.assembling import Assembler, Emitted
 from workbench.runtime.branches.base import Branch, Clock
 from workbench.runtime.branches.context import ContextWindows
 from workbench.runtime.branches.grids import SliceWindows
@@ -33,20 +40,32 @@ from workbench.time import LIMIT
 class BucketOperator:
     """The operator of one bucket. Feed every micro-batch to :meth:`apply`, keep what :meth:`changes` says."""
 
-    def __init__(self, plan: SharedPlan) -> None:
+    def __init__(self, plan: SharedPlan, version: int = 1) -> None:
+        self._start(plan, version)
+
+    def _start(self, plan: SharedPlan, version: int) -> None:
+        """The state before the first row."""
         self.plan = plan
         self._assembler = Assembler(plan)
-        self._start()
-
-    def _start(self) -> None:
-        """The state before the first row."""
-        self._folds = [_branches(self.plan, fold, self._assembler) for fold in range(len(self.plan.folds))]
-        self.state = BucketState([branch for branches in self._folds for branch in branches])
+        self._folds = [_branches(plan, fold, self._assembler) for fold in range(len(plan.folds))]
+        self.state = BucketState([branch for branches in self._folds for branch in branches], version)
+        #: When a (query, level) begins to be told, where that is in the middle of the stream.
+        self._begun: dict[tuple[str, int], int] = {}
 
     @property
     def token(self) -> str:
         """The version of the state: random, new after every :meth:`changes`."""
         return self.state.token
+
+    @property
+    def version(self) -> int:
+        """The version of the plan."""
+        return self.state.plan
+
+    @staticmethod
+    def version_of(meta: bytes) -> int:
+        """The version of the plan that a written head belongs to."""
+        return int(wire.unpack(wire.Kind.STATE_META, meta)[0]["plan"])
 
     @staticmethod
     def token_of(meta: bytes) -> str:
@@ -54,10 +73,71 @@ class BucketOperator:
         return str(wire.unpack(wire.Kind.STATE_META, meta)[0]["token"])
 
     def load(self, meta: bytes | None, blocks: Iterable[bytes]) -> None:
-        """Start from written state; ``meta`` None means from nothing."""
-        self._start()
+        """Start from written state; ``meta`` None means from nothing.
+
+        Raises EngineError for the state of another version of the plan: load that, then :meth:`change`.
+        """
+        self._start(self.plan, self.version)
         if meta is not None:
             self.state.restore(meta, blocks)
+            self._begin()
+
+    def change(self, plan: SharedPlan, version: int) -> None:
+        """Go on with another plan from the next micro-batch on.
+
+        Queries and levels of both plans go on untouched; those that are gone leave nothing behind. A level that is
+        new is told where all of a window was seen, provisional or final: from the first start behind the latest row
+        on (a row too far in the future counts as one that will come). Sessions begin once no earlier row could be in
+        them; windows of the last rows once they are full; windows between marks with the first mark; counting of
+        rows begins at the change. A level whose windows and partials another query had already loses nothing.
+
+        Compile ``plan`` with ``running`` set to the old one. Raises QueryError for a plan that cannot go on, and
+        leaves all as it is. Cost: proportional to the state, all of which is to be written anew.
+        """
+        carried, older, before = carry(self.plan, plan), self._folds, self.state
+        self._start(plan, version)
+        for origin, partials, branches in zip(carried.folds, carried.partials, self._folds, strict=True):
+            for branch in branches:
+                same = [] if origin is None else [b for b in older[origin] if _subject(b) == _subject(branch)]
+                if same:
+                    branch.adopt(same[0], partials)
+        state = self.state
+        state.watermark, state.max_event, state.token, state.afresh = before.watermark, before.max_event, "", True
+        now = None if before.max_event is None else before.max_event + 1
+        for place, source in carried.windows.items():
+            begun = now if source is None else before.since.get(source)
+            if begun is not None:
+                state.since[place] = begun
+        self._begin()
+
+    def _begin(self) -> None:
+        """Bring into force when windows began."""
+        since = self.state.since
+        for fold, branches in enumerate(self._folds):
+            begun = {
+                assembly.window: since[place, 0]
+                for place, assembly in enumerate(self.plan.assemblies)
+                if assembly.fold == fold and (place, 0) in since
+            }
+            for branch in branches:
+                branch.begin(begun)
+        for place, assembly in enumerate(self.plan.assemblies):
+            for query, level in assembly.users:
+                entry = self.plan.queries[query]
+                read = {0}.union(*(ingredient.partials for ingredient in entry.ingredients))
+                times = [since[place, partial] for partial in read if (place, partial) in since]
+                if times:
+                    self._begun[entry.query.name, level] = max(times) + _reach(assembly)
+
+    def _told(self, results: Emitted) -> Emitted:
+        """Results of windows that were wholly seen."""
+        told: Emitted = []
+        for name, batch in results:
+            begun = self._begun.get((name, batch.level), -LIMIT)
+            batch = batch if begun == -LIMIT else batch.only(batch.starts >= begun)
+            if len(batch.starts):
+                told.append((name, batch))
+        return told
 
     def changes(self) -> StateChanges:
         """What to write since the last call; call it once after each :meth:`apply`."""
@@ -83,7 +163,8 @@ class BucketOperator:
                 tuples=sum(branch.tuples for branch in state.branches),
                 state_bytes=sum(branch.nbytes for branch in state.branches),
                 finished=clock.finish,
-                results=results,
+                plan=self.version,
+                results=self._told(results),
             )
         )
 
@@ -104,6 +185,17 @@ class BucketOperator:
         for fold, keys, entries in zip(folds, tables[::2], tables[1::2], strict=True):
             for branch in self._folds[fold]:
                 branch.take(keys, entries, clock, late)
+
+
+def _subject(branch: Branch) -> tuple[type, object]:
+    """What tells the branches over one fold apart."""
+    return type(branch), branch.window
+
+
+def _reach(assembly: Assembly) -> int:
+    """How long behind a row of its own a window may begin and still be one with it: sessions do."""
+    window = assembly.window
+    return window.gap + window.joins - 1 if isinstance(window, Session) and isinstance(window.gap, int) else 0
 
 
 def _branches(plan: SharedPlan, fold: int, assembler: Assembler) -> list[Branch]:

@@ -200,6 +200,20 @@ class OverRows:
         past = [pa.array(history.keys), pa.array(history.times), *fields]
         return [self._waiting, _table(past), _table([pa.array(self._counts), *carried])]
 
+    def adopt(self, older: OverRows, partials: Sequence[int | None]) -> None:
+        """Take over what the rows of an older plan have kept, which had all frames of this one.
+
+        ``partials`` are the older places of partials; what was not there (None) no frame needs, and is blank.
+        """
+        self._waiting, self._counts, past = older._waiting, older._counts, older._history
+        blank = self._folder.blank(len(past.keys))
+        fields = [own if place is None else past.fields[place] for own, place in zip(blank, partials, strict=True)]
+        self._history = _History(past.keys, past.times, fields)
+        for position in self._carried:
+            place = partials[position]
+            if place is not None:
+                self._carried[position] = older._carried[place]
+
     def restore(self, tables: Sequence[pa.RecordBatch]) -> None:
         """Bring fresh rows to what :meth:`snapshot` gave."""
         self._waiting, past, keyed = tables

@@ -1,8 +1,8 @@
 """What travels between tasks, state and driver: a JSON header and Arrow tables in one block of bytes.
 
 Layout: ``b"WQ" + version + kind``, the header's length, the header (UTF-8 JSON), then Arrow IPC streams of the
-lengths that the header names. Everything inside is columnar Arrow, nothing is pickled; an unknown version is
-refused, never guessed.
+lengths that the header names. Everything inside is columnar Arrow; an unknown version is refused, never guessed. The
+one thing that is pickled is a plan, by the driver, for its own tasks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow as pa
 from workbench.errors import EngineError
 from workbench.results import ResultBatch
 
-VERSION = 2
+VERSION = 3
 _HEAD = struct.Struct("<2sBBI")
 
 
@@ -31,6 +31,7 @@ class Kind(IntEnum):
     STATE_META = 2
     STATE_BLOCK = 3
     REPORT = 4
+    PLAN = 5
 
 
 def pack(kind: Kind, header: dict[str, Any], tables: Sequence[pa.RecordBatch] = ()) -> bytes:
@@ -68,14 +69,32 @@ def unpack(kind: Kind, payload: bytes) -> tuple[dict[str, Any], list[pa.RecordBa
     return header, tables
 
 
+def encode_plan(version: int, pickled: bytes) -> bytes:
+    """A plan for the operators, from the next micro-batch on."""
+    return pack(
+        Kind.PLAN, {"version": version}, [pa.record_batch([pa.array([pickled], pa.binary())], names=["plan"])]
+    )
+
+
+def decode_plan(payload: bytes) -> tuple[int, bytes]:
+    """The version and the pickled plan; inverse of :func:`encode_plan`."""
+    header, (table,) = unpack(Kind.PLAN, payload)
+    return int(header["version"]), table.column(0)[0].as_py()
+
+
+def is_plan(payload: bytes) -> bool:
+    """Whether :func:`encode_plan` has made a block of bytes."""
+    return payload[:2] == b"WQ" and payload[3] == Kind.PLAN
+
+
 @dataclass(frozen=True)
 class Report:
     """What a bucket tells the driver about one micro-batch.
 
     ``rows``, ``ahead`` (of these, the ones too far in the future) and ``max_event`` are of the whole micro-batch and
     equal in every bucket; ``late`` counts, by query, the rows of this bucket that missed at least one window because
-    its result was settled; ``watermark`` is the one that now holds; ``slices`` and ``tuples`` are what is kept. Times
-    in microseconds, None before the first row.
+    its result was settled; ``watermark`` is the one that now holds; ``slices`` and ``tuples`` are what is kept;
+    ``plan`` is the version of the plan that ran. Times in microseconds, None before the first row.
     """
 
     rows: int
@@ -87,6 +106,7 @@ class Report:
     tuples: int
     state_bytes: int
     finished: bool
+    plan: int = 1
     results: list[tuple[str, ResultBatch]] = field(default_factory=list)
 
 
@@ -102,6 +122,7 @@ def encode_report(report: Report) -> bytes:
         "tuples": report.tuples,
         "state_bytes": report.state_bytes,
         "finished": report.finished,
+        "plan": report.plan,
         "results": [[query, batch.level, len(batch.keys), _grid(batch)] for query, batch in report.results],
     }
     tables = []

@@ -17,11 +17,22 @@ Deliver = Callable[[list[Report]], None]
 
 
 class Runner(Protocol):
-    """A running plan. ``stop`` leaves nothing behind; the progress stays readable after the end."""
+    """A running plan. ``stop`` leaves nothing behind; the progress stays readable after the end.
+
+    ``change`` goes on with another plan from the next micro-batch on and returns its version, one more than
+    ``version``; ``wait_for`` waits until it runs, and is False where the stream ended first.
+    """
+
+    @property
+    def version(self) -> int: ...
 
     def start(self) -> None: ...
 
     def stop(self) -> object: ...
+
+    def change(self, plan: SharedPlan) -> int: ...
+
+    def wait_for(self, version: int) -> bool: ...
 
     def wait(self, timeout: float | None) -> bool: ...
 

@@ -128,15 +128,18 @@ class Session:
         kept = {query.name: query for query in stream.queries} | {query.name: query for query in queries}
         return compile_workload(Workload(stream.source.stream, tuple(kept.values())))
 
-    def start(self, queries: tuple[Query, ...]) -> list[LiveQuery]:
-        """Run queries in the shared plan of their source. A name in use is taken over from the older query."""
+    def start(self, queries: tuple[Query, ...], *, history: bool = True) -> list[LiveQuery]:
+        """Run queries in the shared plan of their source. A name in use is taken over from the older query.
+
+        ``history``: from the first row of the source on, rather than from now on; see :class:`SharedStream`.
+        """
         with self._lock:
             stream = self._stream(queries)
             for query in queries:
                 older = self._live.get(query.name)
                 if older is not None and older.query.stream.name != query.stream.name:
                     older.stop()
-            stores = stream.add(queries)
+            stores = stream.add(queries, history=history)
             handles = [LiveQuery(query, store, stream) for query, store in zip(queries, stores, strict=True)]
             self._live |= {handle.name: handle for handle in handles}
             return handles

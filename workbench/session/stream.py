@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import QueryError
 from workbench.logical import Query, Window, Workload
-from workbench.plan import SharedPlan, compile_workload
+from workbench.plan import SharedPlan, carry, compile_workload
 from workbench.results import QueryResults, ResultBatch
 from workbench.runtime.lowering import result_schema
 from workbench.runtime.wire import Report
@@ -20,12 +20,18 @@ if TYPE_CHECKING:
     from workbench.spark.runner import Progress
 
 
+#: Where results go, by query: the store, the first version of the plan whose results are for it, its levels there.
+Stores = dict[str, tuple[QueryResults, int, list[str]]]
+
+
 class SharedStream:
     """The queries of one source and the runner of their shared plan.
 
-    A change of the workload starts the plan anew from the first row and catches up with the clock at full speed:
-    exact for every query, cheap for a recorded source. Results that do not change are written over with
-    themselves. Every method may be called from any thread.
+    There are two ways to add to a workload that runs. With ``history`` the plan starts anew from the first row and
+    catches up with the clock at full speed: exact for every query, cheap for a recorded source; results that do not
+    change are written over with themselves. Without, the running plan changes at its next micro-batch: new queries
+    begin there, and the others do not notice. Taking a query out always does the latter. Every method may be called
+    from any thread.
     """
 
     def __init__(self, source: Source, launch: Launch) -> None:
@@ -33,7 +39,7 @@ class SharedStream:
         self._launch = launch
         self._lock = threading.RLock()
         self._queries: dict[str, Query] = {}
-        self._results: dict[str, QueryResults] = {}
+        self._stores: Stores = {}
         self._plans: dict[str, SharedPlan] = {}
         self._last: dict[str, Progress] = {}
         self._runner: Runner | None = None
@@ -43,22 +49,19 @@ class SharedStream:
         """The queries that run now."""
         return tuple(self._queries.values())
 
-    def add(self, queries: tuple[Query, ...]) -> list[QueryResults]:
+    def add(self, queries: tuple[Query, ...], *, history: bool = True) -> list[QueryResults]:
         """Start queries, all of them or none: on an error what ran before goes on untouched.
 
-        A query with a name in use replaces the older one.
+        A query with a name in use replaces the older one; without ``history``, one that is the same goes on. Where
+        nothing runs, or the stream ends before the change, queries start from the first row either way. Returns when
+        they run. Raises QueryError for a query that cannot begin in the middle.
         """
         with self._lock:
             workload = self._queries | {query.name: query for query in queries}
-            plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
-            fresh = {
-                entry.query.name: QueryResults(result_schema(entry))
-                for entry in plan.queries
-                if entry.query in queries
-            }
-            results = self._results | fresh
-            self._change(plan, results)
-            return [results[query.name] for query in queries]
+            if history or self._runner is None or not self._change(self._runner, workload):
+                plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
+                self._restart(plan, self._kept(plan) | _fresh(plan, {query.name for query in queries}, 0))
+            return [self._stores[query.name][0] for query in queries]
 
     def add_level(self, name: str, window: Window) -> Query:
         """Give a running query one more zoom level; its results and those of all others stay. Returns the new query.
@@ -83,45 +86,75 @@ class SharedStream:
             plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
             position = windows.index(window)
             schema = next(result_schema(entry) for entry in plan.queries if entry.query is changed)
-            store = self._results[name]
+            store = self._stores[name][0]
             store.add_level(schema.levels[position], position)
             try:
-                self._change(plan, self._results)
+                self._restart(plan, self._kept(plan))
             except Exception:
                 store.drop_level(position)
                 raise
             return changed
 
-    def _change(self, plan: SharedPlan, results: dict[str, QueryResults]) -> None:
-        """Run another plan instead of the one that runs, from the clock of which it goes on."""
+    def _kept(self, plan: SharedPlan) -> Stores:
+        """The stores there are, for the results of a plan that starts anew."""
+        labels = _labels(plan)
+        return {name: (store, 0, labels[name]) for name, (store, *_) in self._stores.items() if name in labels}
+
+    def _restart(self, plan: SharedPlan, stores: Stores) -> None:
+        """Run a plan from the first row, up to the clock of the one that runs without waiting."""
         older = self._runner
         clock = None if older is None else older.progress().clock
-        runner = self._launch(plan, self.source, clock, _deliver_to(results, plan))
+        runner = self._launch(plan, self.source, clock, _deliver_to(stores))
         runner.start()
         queries = {entry.query.name: entry.query for entry in plan.queries}
-        self._runner, self._queries, self._results = runner, queries, results
+        self._runner, self._queries, self._stores = runner, queries, stores
         self._plans |= dict.fromkeys(queries, plan)
         if older is not None:
             older.stop()
 
-    def remove(self, name: str) -> None:
-        """Take a query out. The plan goes on as it is for the others and is trimmed at the next change."""
+    def _change(self, runner: Runner, workload: dict[str, Query], *, wait: bool = True) -> bool:
+        """Let the running plan go on as that of another workload; False where it had ended."""
+        if runner.progress().state not in ("starting", "running"):
+            return False
+        running = self._plans[next(iter(self._queries))]
+        plan = compile_workload(Workload(self.source.stream, tuple(workload.values())), running=running)
+        carry(running, plan)
+        begin = {name for name, query in workload.items() if self._queries.get(name) != query}
+        # Results of the old plan may still be on their way: they must not get into the stores of the new one.
+        stores = {name: self._stores.pop(name) for name in begin & self._stores.keys()}
+        self._stores |= _fresh(plan, begin, runner.version + 1)
+        version = runner.change(plan)
+        if wait and not runner.wait_for(version):
+            self._stores |= stores
+            return False
+        self._queries = workload
+        self._plans |= dict.fromkeys(workload, plan)
+        return True
+
+    def remove(self, *names: str) -> None:
+        """Take queries out. The plan goes on for the others from its next micro-batch; without any it ends."""
         with self._lock:
-            if name not in self._queries:
+            gone = [name for name in names if name in self._queries]
+            left = {name: query for name, query in self._queries.items() if name not in gone}
+            if not gone or self._runner is None:
                 return
-            last = self.progress(name)
-            self._results.pop(name)
-            if len(self._queries) == 1 and self._runner is not None:
+            last = {name: self.progress(name) for name in gone}
+            for name in gone:
+                self._stores.pop(name)
+            if left:
+                self._change(self._runner, left, wait=False)
+            else:
                 self._runner.stop()
-                last = self._runner.progress()
+                last = dict.fromkeys(gone, self._runner.progress())
                 self._runner = None
-            self._last[name] = last if last.state in ("finished", "failed") else replace(last, state="stopped")
-            self._queries = {key: query for key, query in self._queries.items() if key != name}
+            for name, progress in last.items():
+                ended = progress.state in ("finished", "failed")
+                self._last[name] = progress if ended else replace(progress, state="stopped")
+            self._queries = left
 
     def stop(self) -> None:
         """Take out all queries."""
-        for query in self.queries:
-            self.remove(query.name)
+        self.remove(*self._queries)
 
     def plan_of(self, name: str) -> SharedPlan:
         """The plan that a query runs in, or ran in last."""
@@ -142,21 +175,35 @@ class SharedStream:
         return ended
 
 
-def _deliver_to(results: dict[str, QueryResults], plan: SharedPlan) -> Deliver:
-    """Hands the results of a micro-batch to the stores that ``results`` still holds, on Spark's callback thread.
+def _fresh(plan: SharedPlan, names: set[str], version: int) -> Stores:
+    """Empty stores for the results of some queries from a version of the plan on."""
+    labels = _labels(plan)
+    return {
+        entry.query.name: (QueryResults(result_schema(entry)), version, labels[entry.query.name])
+        for entry in plan.queries
+        if entry.query.name in names
+    }
 
-    A level goes by its label: a store may have got one more, of which this plan knows nothing.
+
+def _labels(plan: SharedPlan) -> dict[str, list[str]]:
+    return {entry.query.name: [window.label for window in entry.query.windows] for entry in plan.queries}
+
+
+def _deliver_to(stores: Stores) -> Deliver:
+    """Hands the results of a micro-batch to those that ``stores`` holds at the time, on Spark's callback thread.
+
+    A level goes by its label: a store may have got one more, of which the plan knows nothing.
     """
-    labels = {entry.query.name: [window.label for window in entry.query.windows] for entry in plan.queries}
 
     def deliver(reports: list[Report]) -> None:
         by_query: dict[str, list[ResultBatch]] = defaultdict(list)
         for report in reports:
             for name, batch in report.results:
-                by_query[name].append(batch)
+                if name in stores and report.plan >= stores[name][1]:
+                    by_query[name].append(batch)
         for name, batches in by_query.items():
-            store = results.get(name)
+            store = stores.get(name)
             if store is not None:
-                store.apply(batches, labels[name])
+                store[0].apply(batches, store[2])
 
     return deliver

@@ -1,7 +1,9 @@
 """Spark's stateful operator around the sans-IO bucket operator: state blobs in, one result blob out, per bucket.
 
-The state of a bucket is one value ``meta`` and a map of blocks, both opaque bytes; what is written per micro-batch
-is what the operator says has changed. Why the Row form: docs/decisions/0001-stateful-operator.md.
+The state of a bucket is two values, ``meta`` and ``plan``, and a map of blocks, all of them opaque bytes; what is
+written per micro-batch is what the operator says has changed. The plan comes with the first micro-batch and with each
+that changes it, and is kept beside the state that it has made: docs/decisions/0004-plan-changes.md. Why the Row form:
+docs/decisions/0001-stateful-operator.md.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
+from workbench.errors import EngineError
 from workbench.spark.replay import open_plan
 
 if TYPE_CHECKING:
@@ -34,25 +37,32 @@ _KEPT = 16
 class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     """Runs the shared plan of one query for whatever buckets Spark hands over.
 
-    ``plan`` is a pickled SharedPlan; ``run`` tells the operators of one query run from those of others in the
-    worker's memory.
+    ``run`` tells the operators of one query run from those of others in the worker's memory.
     """
 
-    def __init__(self, plan: bytes, run: str) -> None:
-        self._plan = plan
+    def __init__(self, run: str) -> None:
         self._run = run
 
     def init(self, handle: Any) -> None:
         """Called by Spark once per task."""
         self._meta = handle.getValueState("meta", _CONTENT)
+        self._plan = handle.getValueState("plan", _CONTENT)
         self._blocks = handle.getMapState("blocks", _BLOCK, _CONTENT)
 
     def handleInputRows(self, key: tuple[int], rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """All messages of one bucket and micro-batch; yields exactly one row."""
+        from workbench.runtime.wire import is_plan  # here: Spark also makes a processor just to ask for its state
+
         name = (self._run, key[0])
-        operator = self._operator(name)
-        result = operator.apply([bytes(row.payload) for row in rows])
+        payloads = [bytes(row.payload) for row in rows]
+        plans = [payload for payload in payloads if is_plan(payload)]
+        operator = self._operator(name, plans[0] if plans else None)
+        result = operator.apply([payload for payload in payloads if not is_plan(payload)])
         changes = operator.changes()
+        if changes.afresh:
+            self._blocks.clear()
+        if plans:
+            self._plan.update((plans[0],))
         for block, content in changes.put.items():
             self._blocks.updateValue((block,), (content,))
         for block in changes.remove:
@@ -63,16 +73,27 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             _decoded.popitem(last=False)
         yield Row(payload=result)
 
-    def _operator(self, name: tuple[str, int]) -> BucketOperator:
-        """The operator at the stored state. It leaves the cache until its changes are stored, in case they fail."""
-        from workbench.runtime import BucketOperator  # here: Spark also makes a processor just to ask for its state
+    def _operator(self, name: tuple[str, int], plan: bytes | None) -> BucketOperator:
+        """The operator at the stored state, with the plan of this micro-batch, if there is a new one.
+
+        It leaves the cache until its changes are stored, in case they fail.
+        """
+        from workbench.runtime import BucketOperator
+        from workbench.runtime.wire import decode_plan
 
         stored = self._meta.get()
-        meta = None if stored is None else bytes(stored[0])
         operator = _decoded.pop(name, None)
-        if operator is not None and meta is not None and operator.token == BucketOperator.token_of(meta):
-            return operator
-        operator = BucketOperator(open_plan(self._plan))
-        blocks = () if meta is None else [bytes(content[0]) for content in self._blocks.values()]
-        operator.load(meta, blocks)
+        if stored is None:
+            if plan is None:
+                raise EngineError("the first micro-batch of a stream has no plan")
+            version, pickled = decode_plan(plan)
+            return BucketOperator(open_plan(pickled), version)
+        meta = bytes(stored[0])
+        if operator is None or operator.token != BucketOperator.token_of(meta):
+            version, pickled = decode_plan(bytes(self._plan.get()[0]))
+            operator = BucketOperator(open_plan(pickled), version)
+            operator.load(meta, [bytes(content[0]) for content in self._blocks.values()])
+        if plan is not None:
+            version, pickled = decode_plan(plan)
+            operator.change(open_plan(pickled), version)
         return operator

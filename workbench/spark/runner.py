@@ -5,7 +5,6 @@ That thread exists because ``query.stop()`` waits for the running callback, so a
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 import shutil
@@ -23,13 +22,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from workbench.errors import EngineError
-from workbench.logical.joins import StaticTable
-from workbench.plan import SharedPlan
+from workbench.logical import Workload
+from workbench.plan import SharedPlan, carry, compile_workload
 from workbench.runtime.wire import Report, decode_report
 from workbench.spark.buckets import bucket_keys
 from workbench.spark.failure import root_cause
 from workbench.spark.processor import OUTPUT, BucketProcessor
-from workbench.spark.replay import ReplayOptions, ReplaySource, RunFolder, RunSpec
+from workbench.spark.replay import PlanFolder, ReplayOptions, ReplaySource, RunFolder, RunSpec, open_plan
 from workbench.spark.session import bucket_count, log_tail, this_python
 
 State = Literal["starting", "running", "finished", "stopped", "failed"]
@@ -88,6 +87,10 @@ class StreamRunner:
         self._on_reports = on_reports
         self._checkpoint = checkpoint
         self._lock = threading.Lock()
+        self._moved = threading.Condition(self._lock)
+        self._version = 0
+        self._in_force = 0
+        self._forget: dict[int, set[str]] = {}
         self._progress = Progress()
         self._recent: deque[tuple[float, int]] = deque()
         self._wake = threading.Event()
@@ -109,6 +112,36 @@ class StreamRunner:
             raise EngineError(root_cause(str(error))) from error
         name = f"winquery {self._plan.stream.name}"
         threading.Thread(target=self._watch, args=(scratch,), name=name, daemon=True).start()
+
+    @property
+    def version(self) -> int:
+        """The version of the newest plan, published or about to be; reports tell the one that they are of."""
+        return self._version
+
+    def change(self, plan: SharedPlan) -> int:
+        """Go on with another plan, from the next micro-batch on, which begins at once; returns its version.
+
+        Compile it with ``running`` set to the plan that runs; what begins and what goes on is told at
+        :meth:`workbench.runtime.BucketOperator.change`. Where the stream ends first, nothing happens: see
+        :meth:`wait_for`. Raises QueryError for a plan that cannot go on. Changes must not overlap.
+        """
+        carry(self._plan, plan)
+        running = {entry.query for entry in self._plan.queries}
+        with self._lock:
+            self._plan, self._version = plan, self._version + 1
+            kept = {entry.query.name for entry in plan.queries if entry.query in running}
+            self._forget[self._version] = set(self._progress.late) - kept
+        self._plans.publish(self._version, pickle.dumps(plan))
+        return self._version
+
+    def wait_for(self, version: int, timeout: float | None = None) -> bool:
+        """Wait until a version of the plan runs; False after ``timeout`` or when the stream ended first.
+
+        Not to be called from ``on_reports``.
+        """
+        with self._moved:
+            self._moved.wait_for(lambda: self._in_force >= version or self._over.is_set(), timeout)
+            return self._in_force >= version
 
     def stop(self, timeout: float = 5.0, *, finish: bool = False) -> bool:
         """End the stream; True when nothing of it is left. An ended stream stays as it is.
@@ -141,14 +174,29 @@ class StreamRunner:
 
     def _launch(self, checkpoint: Path) -> Any:
         session = self._session
-        plan, keys = pickle.dumps(self._plan), bucket_keys(bucket_count(session.sparkContext))
-        self._folder.write(RunSpec(plan, 1, self._plan.stream.time, self._replay, keys))
+        keys = bucket_keys(bucket_count(session.sparkContext))
+        self._plans = PlanFolder((self._checkpoint or self._folder.path.parent) / "winquery-plans")
+        self._publish()
+        self._folder.write(RunSpec(self._plans.path, self._plan.stream.time, self._replay, keys))
         session.dataSource.register(ReplaySource)
         source = session.readStream.format(ReplaySource.name()).option("run_dir", str(self._folder.path)).load()
-        processor = BucketProcessor(_without_tables(self._plan), uuid.uuid4().hex)
+        processor = BucketProcessor(uuid.uuid4().hex)
         results = source.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
         writer = results.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
         return writer.foreachBatch(self._apply).start()
+
+    def _publish(self) -> None:
+        """The plan as the first of the stream, or on an older checkpoint as a change of the last one there."""
+        self._version = self._plans.newest()
+        if self._version:
+            running = open_plan(self._plans.read(self._version))
+            queries = tuple(entry.query for entry in self._plan.queries)
+            self._plan = compile_workload(Workload(self._plan.stream, queries), running=running)
+            if self._plan == running:
+                return
+            carry(running, self._plan)
+        self._version += 1
+        self._plans.publish(self._version, pickle.dumps(self._plan))
 
     def _apply(self, results: DataFrame, batch: int) -> None:
         """Spark's callback with the result blobs of one micro-batch."""
@@ -169,6 +217,10 @@ class StreamRunner:
         with self._lock:
             before = self._progress
             late = Counter(before.late)
+            self._in_force = max([self._in_force, *(report.plan for report in reports)])
+            for version in [version for version in self._forget if version <= self._in_force]:
+                for query in self._forget.pop(version):
+                    late.pop(query, None)
             for report in reports:
                 late.update(report.late)
             rows = reports[0].rows if reports else 0
@@ -186,6 +238,7 @@ class StreamRunner:
                 tuples=sum(report.tuples for report in reports),
                 state_bytes=sum(report.state_bytes for report in reports),
             )
+            self._moved.notify_all()
         if any(report.finished for report in reports):
             self._end("finished")
 
@@ -209,7 +262,8 @@ class StreamRunner:
         with self._lock:
             self._recent.clear()
             self._progress = end
-        self._over.set()
+            self._over.set()
+            self._moved.notify_all()
 
     def _live(self) -> Progress:
         query = self._query
@@ -239,22 +293,6 @@ class StreamRunner:
         seconds = latest.durationMs.get("triggerExecution", 0) / 1000
         with self._lock:
             self._progress = replace(self._progress, clock=offset.get("clock"), batch_seconds=seconds)
-
-
-class _WithoutTables(pickle.Pickler):
-    """Pickles all but the rows of static tables."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, StaticTable):
-            return StaticTable, (obj.name, obj.digest, obj.rows, obj.schema, b"")
-        return NotImplemented
-
-
-def _without_tables(plan: SharedPlan) -> bytes:
-    """A plan for the stateful operator, which joins nothing: Spark cannot hand it more than a MiB."""
-    content = io.BytesIO()
-    _WithoutTables(content).dump(plan)
-    return content.getvalue()
 
 
 def _remove(folder: Path) -> None:

@@ -7,13 +7,15 @@ a micro-batch are in, it moves with the watermark and says what comes out.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
 import pyarrow as pa
 
+from workbench.algebra import PartialKind
+from workbench.logical import AnyWindow
 from workbench.runtime.assembling import Emitted
 from workbench.runtime.branches.keytable import KeyTable
 
@@ -52,6 +54,8 @@ class Branch(ABC):
     """
 
     table: KeyTable
+    #: The windows it looks after, where that is one kind of several branches over a fold.
+    window: AnyWindow | None = None
 
     @abstractmethod
     def take(self, keys: pa.RecordBatch, entries: pa.RecordBatch, clock: Clock, late: dict[int, int]) -> None:
@@ -69,6 +73,17 @@ class Branch(ABC):
     def restore(self, blocks: Mapping[int, pa.RecordBatch]) -> None:
         """Bring a fresh branch to what was written."""
 
+    @abstractmethod
+    def adopt(self, older: Branch, partials: Sequence[int | None]) -> None:
+        """Bring a fresh branch to the state of the one for the same windows in an older plan, which is used up.
+
+        ``partials`` are the places in the older fold of the partials of this one; None begins empty. All of the state
+        is to be written anew.
+        """
+
+    def begin(self, since: Mapping[AnyWindow, int]) -> None:  # noqa: B027 - most windows need not know
+        """Called once before the first micro-batch: windows that began in the middle of the stream, and when."""
+
     @property
     @abstractmethod
     def slices(self) -> int:
@@ -83,6 +98,23 @@ class Branch(ABC):
     def tuples(self) -> int:
         """How many rows are kept."""
         return 0
+
+
+def rearranged(
+    fields: list[Array],
+    older: Sequence[PartialKind],
+    kinds: Sequence[PartialKind],
+    partials: Sequence[int | None],
+    cells: int,
+) -> list[Array]:
+    """The fields of partials in the order of another plan; those that it begins are blank."""
+    bounds = [0]
+    for kind in older:
+        bounds.append(bounds[-1] + len(kind.fields))
+    found: list[Array] = []
+    for kind, place in zip(kinds, partials, strict=True):
+        found += kind.blank(cells) if place is None else fields[bounds[place] : bounds[place + 1]]
+    return found
 
 
 def table_of(columns: list[Any]) -> pa.RecordBatch:

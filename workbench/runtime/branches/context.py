@@ -11,7 +11,7 @@ the windows are found in::
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,11 +20,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.logical import EachRow, Punctuation, Session
+from workbench.logical import AnyWindow, EachRow, Punctuation, Session
 from workbench.plan import Assembly, Bounds, SharedPlan, stream_time
 from workbench.results import Status
 from workbench.runtime.assembling import Assembler, Cells, Emitted, emit_cells
-from workbench.runtime.branches.base import Branch, Clock, table_of
+from workbench.runtime.branches.base import Branch, Clock, rearranged, table_of
 from workbench.runtime.branches.edges import Edges, Found, edges_of
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.branches.leaves import LeafMatrices, Leaves
@@ -57,12 +57,17 @@ class _Shown:
 
 @dataclass
 class _Kind:
-    """One kind of windows over the fold, with what it has made of settled rows."""
+    """One kind of windows over the fold, with what it has made of settled rows.
+
+    ``since`` is when it began, in the middle of the stream; earlier rows are not taken and what could reach back to
+    them is not told.
+    """
 
     assembly: Assembly
     edges: Edges
     slices: Leaves
     shown: _Shown = field(default_factory=_Shown.empty)
+    since: int | None = None
 
 
 class ContextWindows(Branch):
@@ -113,12 +118,14 @@ class ContextWindows(Branch):
         results: Emitted = []
         for kind in self._kinds:
             kind.edges.widen(len(self.table))
-            leaves = kind.slices.followed_by(self._marked(rows, kind.assembly))
-            results += self._tell(kind, kind.edges.windows(leaves, clock), leaves, clock)
+            own = self._marked(rows, kind.assembly)
+            leaves = kind.slices.followed_by(own if kind.since is None else own[own.firsts >= kind.since])
+            found = kind.edges.windows(leaves, clock)
+            found = found if kind.since is None else found[kind.edges.whole(found, leaves)]
+            results += self._tell(kind, found, leaves, clock)
             part = kind.edges.settle(leaves, clock.settled_after)
             settled = leaves[part >= 0]
-            none = np.zeros(len(settled), np.bool_)
-            settled = replace(settled, fresh=none, marks=none)
+            settled = replace(settled, fresh=np.zeros(len(settled), np.bool_))
             kind.slices = settled.merged(part[part >= 0], self._folder.kinds)
             kind.shown = kind.shown[kind.shown.closes > clock.settled_after]
         kept = rows.firsts >= clock.settled_after
@@ -217,7 +224,7 @@ class ContextWindows(Branch):
         put = {0: self._rows}
         for place, kind in enumerate(self._kinds):
             leaves = kind.slices
-            bounds = [leaves.keys, leaves.firsts, leaves.lasts, leaves.counts, leaves.until]
+            bounds = [leaves.keys, leaves.firsts, leaves.lasts, leaves.counts, leaves.until, leaves.marks]
             put[3 * place + 1] = table_of([*bounds, *self._to_arrow(leaves.fields)])
             put[3 * place + 2] = table_of([kind.edges.base])
             put[3 * place + 3] = table_of(list(vars(kind.shown).values()))
@@ -231,10 +238,27 @@ class ContextWindows(Branch):
         for place, kind in enumerate(self._kinds):
             columns = blocks[3 * place + 1].columns
             keys, firsts, lasts, counts, until = (column.to_numpy() for column in columns[:5])
-            flags = np.zeros(len(keys), np.bool_)
-            kind.slices = Leaves(keys, firsts, lasts, counts, flags, flags, until, self._from_arrow(columns[5:]))
+            fresh, marks = np.zeros(len(keys), np.bool_), columns[5].to_numpy(zero_copy_only=False)
+            kind.slices = Leaves(keys, firsts, lasts, counts, fresh, marks, until, self._from_arrow(columns[6:]))
             kind.edges.base = blocks[3 * place + 2].column(0).to_numpy().copy()
             kind.shown = _Shown(*(column.to_numpy() for column in blocks[3 * place + 3].columns))
+
+    def adopt(self, older: Branch, partials: Sequence[int | None]) -> None:
+        assert isinstance(older, ContextWindows)
+        self.table.adopt(older.table)
+        self._rows, self._changed = older._rows, True
+        self._lifted = self._lift(self._rows)
+        before = {kind.assembly.window: kind for kind in older._kinds}
+        for kind in self._kinds:
+            same = before.get(kind.assembly.window)
+            if same is not None:
+                kept = same.slices
+                fields = rearranged(kept.fields, older._folder.kinds, self._folder.kinds, partials, len(kept))
+                kind.slices, kind.shown, kind.edges.base = replace(kept, fields=fields), same.shown, same.edges.base
+
+    def begin(self, since: Mapping[AnyWindow, int]) -> None:
+        for kind in self._kinds:
+            kind.since = since.get(kind.assembly.window)
 
     def _to_arrow(self, fields: list[Array]) -> list[pa.Array]:
         kinds = [field for kind in self._folder.kinds for field in kind.fields]

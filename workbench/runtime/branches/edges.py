@@ -67,6 +67,10 @@ class Edges(ABC):
     def windows(self, leaves: Leaves, clock: Clock) -> Found:
         """The windows that are not settled, of those still to be filled only the next."""
 
+    def whole(self, found: Found, leaves: Leaves) -> Array:
+        """Which windows cannot reach back to rows before the first of these leaves."""
+        return np.ones(len(found), np.bool_)
+
     @abstractmethod
     def settle(self, leaves: Leaves, horizon: int) -> Array:
         """For each leaf with rows before the horizon only, the slice that it is now a part of, ascending; -1: none.
@@ -157,6 +161,9 @@ class LastEdges(Edges):
         behind = known[end] - known[np.arange(len(leaves)) + 1]  # settled rows of the key that are later
         return np.where(settled & (behind < self._window.rows), np.arange(len(leaves)), -1)
 
+    def whole(self, found: Found, leaves: Leaves) -> Array:
+        return found.last - found.first == self._window.rows
+
 
 class MarkEdges(Edges):
     """From each mark to the next. All rows with the time of a mark are behind it."""
@@ -178,12 +185,20 @@ class MarkEdges(Edges):
     def _begins(leaves: Leaves) -> Array:
         """The leaves that begin a window: the first one of a key, and of the rows with the time of a mark."""
         key = np.append(True, np.diff(leaves.keys) != 0)[: len(leaves)]
-        time = key | np.append(True, np.diff(leaves.firsts) != 0)[: len(leaves)]
-        moments = np.flatnonzero(time)
+        return key | MarkEdges._marked(leaves)
+
+    @staticmethod
+    def _marked(leaves: Leaves) -> Array:
+        """The first leaf of a key and time at which there is a mark."""
+        new = (np.diff(leaves.keys) != 0) | (np.diff(leaves.firsts) != 0)
+        moments = np.flatnonzero(np.append(True, new)[: len(leaves)])
         marked = np.zeros(len(leaves), np.bool_)
         if len(moments):
             marked[moments] = np.logical_or.reduceat(leaves.marks, moments)
-        return key | marked
+        return marked
+
+    def whole(self, found: Found, leaves: Leaves) -> Array:
+        return self._marked(leaves)[found.first]
 
     def settle(self, leaves: Leaves, horizon: int) -> Array:
         window = np.cumsum(self._begins(leaves))

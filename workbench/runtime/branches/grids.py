@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -161,3 +161,18 @@ class SliceWindows(Branch):
             starts, keys, *fields = table.columns
             self.store.merge(starts.to_numpy(), keys.to_numpy(), self.store.from_arrow(fields))
             self._blocks.add(number)
+
+    def adopt(self, older: Branch, partials: Sequence[int | None]) -> None:
+        """A slice that is there stays as it is, whatever the edges are now.
+
+        Windows that go on have their edges in both plans, so old slices and new ones lie in them as a whole; windows
+        that begin now begin behind all rows that old slices hold.
+        """
+        assert isinstance(older, SliceWindows)
+        self.store.adopt(older.store, partials)
+        places = {assembly.window: place for place, assembly in enumerate(self._assemblies)}
+        known = enumerate(older._assemblies)
+        self._revisions.adopt(
+            older._revisions, {n: places[each.window] for n, each in known if each.window in places}
+        )
+        self._dirty = set(np.unique(self.store.starts // self._span).tolist())

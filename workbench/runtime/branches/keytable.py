@@ -44,6 +44,10 @@ class KeyTable:
             numbers[position] = number
         return numbers
 
+    def adopt(self, older: KeyTable) -> None:
+        """Take over the keys of another table and their numbers, none of them written."""
+        self._keys, self._index, self._written = older._keys, older._index, 0
+
     def arrays(self, first: int = 0, last: int | None = None) -> list[pa.Array]:
         """The key columns, in order of the keys' numbers, of the numbers ``[first, last)``."""
         chosen = self._keys[first:last]

@@ -85,6 +85,12 @@ class RowResults(Branch):
         if blocks:
             self._rows.restore([blocks[number] for number in range(len(blocks))])
 
+    def adopt(self, older: Branch, partials: Sequence[int | None]) -> None:
+        assert isinstance(older, RowResults)
+        self.table.adopt(older.table)
+        self._rows.adopt(older._rows, partials)
+        self._changed = True
+
 
 def over_users(plan: SharedPlan, fold: int) -> list[int]:
     """The positions of the OVER queries over a fold."""

@@ -38,6 +38,13 @@ class Revisions:
             del self._counts[name]
         self._written &= not gone
 
+    def adopt(self, older: Revisions, places: dict[int, int]) -> None:
+        """Take over the numbers of the kinds of windows that are still there; ``places`` are new by old."""
+        self._counts = {
+            (places[place], end): counts for (place, end), counts in older._counts.items() if place in places
+        }
+        self._written = not self._counts
+
     def changes(self) -> pa.RecordBatch | None:
         """What to write, if something has changed since the last call."""
         if self._written:

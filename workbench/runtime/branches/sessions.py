@@ -11,7 +11,7 @@ themselves::
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from workbench.logical import Session
 from workbench.plan import Assembly, Bounds, SharedPlan
 from workbench.results import Status
 from workbench.runtime.assembling import Cells, Emitted, emit_cells
-from workbench.runtime.branches.base import Branch, Clock, table_of
+from workbench.runtime.branches.base import Branch, Clock, rearranged, table_of
 from workbench.runtime.branches.keytable import KeyTable
 
 Array = npt.NDArray[Any]
@@ -57,6 +57,7 @@ class SessionWindows(Branch):
     def __init__(self, plan: SharedPlan, assembly: Assembly) -> None:
         self._plan = plan
         self._assembly = assembly
+        self.window = assembly.window
         spec = plan.folds[assembly.fold]
         self._gap = next(number for number, gap in enumerate(spec.gaps) if gap == assembly.window)
         self._gaps = len(spec.gaps)
@@ -168,3 +169,11 @@ class SessionWindows(Branch):
             keys, starts, ends, shown, revisions = (column.to_numpy().copy() for column in table.columns[:5])
             fields = [field.from_arrow(c) for field, c in zip(self._fields, table.columns[5:], strict=True)]
             self._open = _Spans(keys, starts, ends, shown, revisions, fields)
+
+    def adopt(self, older: Branch, partials: Sequence[int | None]) -> None:
+        assert isinstance(older, SessionWindows)
+        self.table.adopt(older.table)
+        kept = older._open
+        fields = rearranged(kept.fields, older._kinds, self._kinds, partials, len(kept))
+        self._open = _Spans(kept.keys, kept.starts, kept.ends, kept.shown, kept.revisions, fields)
+        self._changed = True

@@ -76,6 +76,16 @@ class SliceStore:
         """The matrix row after the newest slice."""
         return self._size
 
+    def adopt(self, older: SliceStore, partials: Sequence[int | None]) -> None:
+        """Take over the slices and keys of another store; partials that it does not have (None) are blank."""
+        self.table.adopt(older.table)
+        self._starts, self._head, self._size = older._starts, older._head, older._size
+        room = older._matrices[0][0].shape
+        self._matrices = [
+            kind.blank(room) if place is None else older._matrices[place]
+            for kind, place in zip(self._kinds, partials, strict=True)
+        ]
+
     def number_keys(self, keys: pa.RecordBatch) -> Array:
         """The numbers of keys, each of which has a column; unknown ones get the next."""
         numbers = self.table.number(keys)
