@@ -75,22 +75,41 @@ def cut(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES
     """
     if not len(times) or not ordered(times):
         return None
-    first, last = int(times[0]) * unit, int(times[-1]) * unit
-    if sum((last - first) // period + 1 for period, _ in edges) > len(times):
+    starts = _edges_between(int(times[0]) * unit, int(times[-1]) * unit, edges, others, len(times))
+    if starts is None:
         return None
-    start = int(slice_starts(np.array([first]), edges, others)[0])
-    inner = [np.arange(first - (first - phase) % period + period, last + 1, period) for period, phase in edges]
-    starts = np.unique(
-        np.concatenate([[start], *inner, others[(others > start) & (others <= last)]]).astype(np.int64)
-    )
     bounds = np.append(np.searchsorted(times, -(-starts // unit)), len(times))
     places = np.flatnonzero(bounds[1:] > bounds[:-1])
     return Slices(starts[places], np.arange(len(places)), np.append(bounds[places], len(times)))
 
 
 def slices_of(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES) -> Slices:
-    """The slices of rows in any order; times in microseconds."""
-    return number_slices(slice_starts(times, edges, others))
+    """The slices of rows in any order; times in microseconds.
+
+    Where the edges between the first and the last row are fewer than the rows, each row is looked up among them.
+    """
+    starts = _edges_between(int(times.min()), int(times.max()), edges, others, len(times)) if len(times) else None
+    if starts is None:
+        return number_slices(slice_starts(times, edges, others))
+    if len(edges) == 1 and not len(others):
+        places = (times - starts[0]) // edges[0][0]
+    else:
+        places = np.searchsorted(starts, times, "right") - 1
+    used = np.flatnonzero(np.bincount(places, minlength=len(starts)))
+    rank = np.zeros(len(starts), np.int64)
+    rank[used] = np.arange(len(used))
+    changes = np.flatnonzero(places[1:] != places[:-1]) + 1
+    bounds = np.concatenate(([0], changes, [len(places)]))
+    return Slices(starts[used], rank[places[bounds[:-1]]], bounds)
+
+
+def _edges_between(first: int, last: int, edges: Sequence[tuple[int, int]], others: Array, most: int) -> Array | None:
+    """The edge at or before ``first`` and all in ``(first, last]``, ascending; None if more than ``most``."""
+    if sum((last - first) // period + 1 for period, _ in edges) > most:
+        return None
+    start = int(slice_starts(np.array([first]), edges, others)[0])
+    inner = [np.arange(first - (first - phase) % period + period, last + 1, period) for period, phase in edges]
+    return np.unique(np.concatenate([[start], *inner, others[(others > start) & (others <= last)]]).astype(np.int64))
 
 
 def slice_starts(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES) -> Array:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from workbench.algebra import PARTIALS
 from workbench.kernels.segments import fold_segments
-from workbench.kernels.slicing import cut, number_slices, ordered, slice_starts, slices_of
+from workbench.kernels.slicing import BEFORE, cut, number_slices, ordered, slice_starts, slices_of
 from workbench.kernels.two_stacks import assemble
 
 
@@ -128,3 +128,21 @@ def test_times_out_of_order_are_not_cut_by_looking_up() -> None:
     assert ordered(np.arange(1 << 17))
     assert cut(np.array([1, 3, 2]), [(2, 0)]) is None
     assert cut(np.array([1, 1_000]), [(2, 0)]) is None, "more edges than rows"
+
+
+@given(
+    st.lists(st.integers(-40, 40), min_size=1, max_size=60),
+    st.lists(st.tuples(st.integers(1, 9), st.integers(0, 8)), max_size=3),
+    st.lists(st.integers(-50, 50), max_size=4, unique=True),
+    st.integers(1, 30),
+)
+def test_rows_in_any_order_fall_into_the_slice_of_the_latest_edge(
+    times: list[int], progressions: list[tuple[int, int]], others: list[int], repeated: int
+) -> None:
+    """Looked up among few edges or computed row by row: the latest edge at or before the time, by looking at all."""
+    edges = [(period, phase % period) for period, phase in progressions]
+    every = [time for time in range(-60, 60) if any((time - phase) % period == 0 for period, phase in edges)]
+    expected = [max([t for t in (*every, *others) if t <= time], default=BEFORE) for time in times]
+    found = slices_of(np.repeat(times, repeated), edges, np.sort(np.array(others, np.int64)))
+    assert found.starts.tolist() == sorted(set(expected))
+    assert found.starts[found.positions()].tolist() == np.repeat(expected, repeated).tolist()

@@ -19,14 +19,17 @@ from workbench.logical import (
     Window,
 )
 from workbench.logical.expressions import quote_name
+from workbench.logical.joins import joins_of
 from workbench.time import format_duration, format_time
 
 
 def sql_of(query: Query) -> str:
     """The statement, one clause a line; parsing it gives an equal query.
 
-    Raises QueryError for windows that have no form in GROUP BY.
+    Raises QueryError for windows that have no form in GROUP BY, and for joins.
     """
+    if joins_of(query.where):
+        raise QueryError("a query with a join cannot be written as SQL yet", hint="its cell has the text")
     items = ",\n       ".join(map(str, (*query.keys, *query.values)))
     groups = [*(str(named.expression) for named in query.keys), _form(query)]
     clauses = [
