@@ -31,7 +31,6 @@ from workbench.runtime.assembling import Assembler, Emitted
 from workbench.runtime.branches.base import Branch, Clock
 from workbench.runtime.branches.context import ContextWindows
 from workbench.runtime.branches.grids import SliceWindows
-from workbench.runtime.branches.over import RowResults
 from workbench.runtime.branches.sessions import SessionWindows
 from workbench.runtime.state import BucketState, StateChanges
 from workbench.time import LIMIT
@@ -206,6 +205,9 @@ def _branches(plan: SharedPlan, fold: int, assembler: Assembler) -> list[Branch]
         if any(not isinstance(each.window, EachRow) for each in assemblies):
             rows.append(ContextWindows(plan, fold, assembler))
         if any(isinstance(each.window, EachRow) for each in assemblies):
+            # Here, as it loads the compiler, which a session that only plans and shows has no need of.
+            from workbench.runtime.branches.over import RowResults
+
             rows.append(RowResults(plan, fold))
         return rows
     branches: list[Branch] = [SessionWindows(plan, each) for each in assemblies if isinstance(each.window, Session)]
