@@ -14,6 +14,7 @@ from benchmarks.workloads import (
     live_latency,
     live_memory,
     over_rows,
+    slicing,
     slideside_fig3,
 )
 
@@ -29,6 +30,7 @@ _MODULES = (
     kernels_first_result,
     kernels_fold,
     over_rows,
+    slicing,
     slideside_fig3,
     lightsaber_fig15,
 )

@@ -8,6 +8,8 @@ import pyarrow as pa
 
 from workbench.plan import SharedPlan
 from workbench.results import QueryResults
+from workbench.runtime.assembling import Assembler
+from workbench.runtime.folding import Folder
 from workbench.runtime.level1 import Level1
 from workbench.runtime.lowering import result_schema
 from workbench.runtime.operator import BucketOperator
@@ -47,6 +49,12 @@ class Engine:
             )
             self.late[entry.query.name] = 0 if name is None else counted[name]
         self.plan = plan
+
+    def compile(self) -> None:
+        """Wait until all kernels are compiled. Without it the first micro-batches may run on array code."""
+        for fold in self.plan.folds:
+            Folder(fold).kernel.compile()
+        Assembler(self.plan).compile()
 
     def step(
         self, tasks: Iterable[pa.Table | pa.RecordBatch], *, finish: bool = False, now: int | None = None
