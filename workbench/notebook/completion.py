@@ -25,7 +25,7 @@ KEYWORDS = (
     "JOIN", "LEFT JOIN", "ON", "USING", "WITH", "INTERVAL", "DISTINCT", "NULL", "TRUE", "FALSE",
 )  # fmt: skip
 OPTIONS = (
-    "--source", "--live", "--explain", "--dry-run", "--param", "--save", "--with", "--out", "--help",
+    "--source", "--live", "--explain", "--dry-run", "--from-now", "--param", "--save", "--with", "--out", "--help",
 )  # fmt: skip
 _CELL, _LINE = re.compile(r"\s*%%winquery\b"), re.compile(r"\s*%winquery\s")
 _FRAGMENT = re.compile(r"[\w.]*$")
