@@ -1,10 +1,14 @@
-"""One Spark for all tests that need it."""
+"""One Spark for all tests that need it; and no test says how long an example may take, on machines that are shared."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
 
 
 @pytest.fixture(scope="session")
