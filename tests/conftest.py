@@ -1,4 +1,4 @@
-"""One Spark for all tests that need it; and no test says how long an example may take, on machines that are shared."""
+"""One Spark for all tests that need it; and no test says how long an example of a property may take."""
 
 from __future__ import annotations
 
