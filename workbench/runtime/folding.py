@@ -158,10 +158,8 @@ class Folder:
             self.kernel.into(cells, group, chosen(rows.inputs, slice(low, high)), function)
 
     def fold_cells(self, group: Array, inputs: Sequence[tuple[Array, Array | None]], cells: Sequence[Fields]) -> None:
-        """Fold rows into cells that are known by number."""
-        rows = len(group)
-        where = Runs(group, np.arange(rows + 1)) if self.kernel.runs else group
-        self.kernel.into(cells, where, inputs, self.kernel.ready(rows))
+        """Fold rows into cells that are known by number; not for folds whose kernel takes runs."""
+        self.kernel.into(cells, group, inputs, self.kernel.ready(len(group)))
 
 
 def chosen(inputs: Sequence[tuple[Array, Array | None]], rows: slice | Array) -> list[tuple[Array, Array | None]]:

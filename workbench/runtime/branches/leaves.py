@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,19 @@ from workbench.kernels.segments import fold_segments
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
+
+
+def by_partial(fields: Sequence[Array], kinds: Sequence[PartialKind]) -> list[Fields]:
+    """The fields of each partial, from those of all partials one after the other."""
+    left = iter(fields)
+    return [tuple(islice(left, len(kind.fields))) for kind in kinds]
+
+
+def combined(group: Array, fields: Sequence[Array], kinds: Sequence[PartialKind]) -> list[Array]:
+    """The fields of all partials for each group, in the order of its entries; groups ascend."""
+    with np.errstate(all="ignore"):
+        pairs = zip(kinds, by_partial(fields, kinds), strict=True)
+        return [column for kind, own in pairs for column in fold_segments(group, own, kind.combine)[1]]
 
 
 @dataclass(frozen=True)
@@ -74,13 +88,7 @@ class Leaves:
         first = np.flatnonzero(np.append(True, np.diff(group) != 0)[: len(group)])
         if len(first) == len(group):
             return self
-        fields: list[Array] = []
-        position = 0
-        with np.errstate(all="ignore"):
-            for kind in kinds:
-                own = tuple(self.fields[position : position + len(kind.fields)])
-                fields += fold_segments(group, own, kind.combine)[1]
-                position += len(kind.fields)
+        fields = combined(group, self.fields, kinds)
         last = np.append(first[1:], len(group)) - 1
         marks = np.logical_or.reduceat(self.marks, first)
         counts, until = np.add.reduceat(self.counts, first), np.maximum.reduceat(self.until, first)
@@ -102,9 +110,7 @@ class LeafMatrices:
     def __init__(self, leaves: Leaves, kinds: Sequence[PartialKind]) -> None:
         self.end = len(leaves)
         self.scans = [Scans() for _ in kinds]
-        bounds = np.cumsum([0, *(len(kind.fields) for kind in kinds)])
-        columns = [field.reshape(-1, 1) for field in leaves.fields]
-        self._partials = [tuple(columns[bounds[place] : bounds[place + 1]]) for place in range(len(kinds))]
+        self._partials = by_partial([field.reshape(-1, 1) for field in leaves.fields], kinds)
 
     def rows(self, times: Array) -> Array:
         raise TypeError("leaves are not by time alone")

@@ -20,13 +20,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workbench.kernels.gaps import overlapping
-from workbench.kernels.segments import fold_segments
 from workbench.logical import Session
 from workbench.plan import Assembly, Bounds, SharedPlan
 from workbench.results import Status
 from workbench.runtime.assembling import Cells, Emitted, emit_cells
 from workbench.runtime.branches.base import Branch, Clock, rearranged, table_of
 from workbench.runtime.branches.keytable import KeyTable
+from workbench.runtime.branches.leaves import by_partial, combined
 
 Array = npt.NDArray[Any]
 
@@ -127,29 +127,16 @@ class SessionWindows(Branch):
             np.maximum.reduceat(every.ends, first),
             np.maximum.reduceat(every.shown, first),
             np.maximum.reduceat(every.revisions, first),
-            self._combined(group, every.fields),
+            combined(group, every.fields, self._kinds),
         )
         moved = (every.shown != Status.ABSENT) & (every.starts != merged.starts[group])
         return merged, every[moved], np.logical_or.reduceat(fresh, first)
-
-    def _combined(self, group: Array, fields: list[Array]) -> list[Array]:
-        out: list[Array] = []
-        position = 0
-        with np.errstate(all="ignore"):
-            for kind in self._kinds:
-                own = tuple(fields[position : position + len(kind.fields)])
-                out += fold_segments(group, own, kind.combine)[1]
-                position += len(kind.fields)
-        return out
 
     def _emit(self, withdrawn: _Spans, told: _Spans) -> Emitted:
         results: Emitted = []
         for spans, status in ((withdrawn, np.zeros(len(withdrawn), np.int8)), (told, told.shown)):
             if len(spans):
-                partials, position = {}, 0
-                for number, kind in enumerate(self._kinds):
-                    partials[number] = tuple(spans.fields[position : position + len(kind.fields)])
-                    position += len(kind.fields)
+                partials = dict(enumerate(by_partial(spans.fields, self._kinds)))
                 keys = [column.take(pa.array(spans.keys)) for column in self.table.arrays()]
                 bounds = Bounds(spans.starts, spans.ends - self._joins)
                 cells = Cells(bounds, keys, partials, status, spans.revisions, spans.starts)
