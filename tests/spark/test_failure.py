@@ -62,3 +62,8 @@ def test_a_java_error_that_came_through_the_callback() -> None:
         "Caused by: java.io.IOException: No space left on device\n\tat a.b.C(C.scala:1)\n"
     )
     assert root_cause(text) == "IOException: No space left on device"
+
+
+def test_a_stranger_on_a_port_of_spark_is_named() -> None:
+    text = "StreamingQueryException: [STREAM_FAILED]\nCaused by: java.lang.NegativeArraySizeException: -16777216\n"
+    assert "another program" in root_cause(text)

@@ -8,6 +8,8 @@ _TRACE = "Traceback (most recent call last):"
 #: The first line of an exception after its frames: a dotted name, a colon, a message.
 _RAISED = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$", re.MULTILINE)
 _CAUSED = re.compile(r"^Caused by: (?P<kind>[\w.$]+)(?:: (?P<text>.*))?$", re.MULTILINE)
+#: The first bytes of ZeroMQ, of a Jupyter client that looks for a kernel that is gone, read as a length.
+_STRANGER = "NegativeArraySizeException: -16777216"
 _CRASH = re.compile(r"Fatal Python error: (?P<what>.*)")
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>\S+)')
 
@@ -27,6 +29,8 @@ def root_cause(text: str) -> str:
         return _python(text[text.rindex(_TRACE) + len(_TRACE) :])
     if "Python worker exited unexpectedly" in text:
         return "a Python worker ended unexpectedly; the machine may be short of memory"
+    if _STRANGER in text:
+        return "another program spoke to a port on which Spark awaited its Python worker; start the query again"
     return _java(text)
 
 

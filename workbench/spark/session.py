@@ -179,6 +179,9 @@ def _core_settings(ui: bool) -> dict[str, str]:
         # Loopback only: nothing of a notebook's Spark should listen on the network.
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        # Files, not ports: clients of Jupyter kernels that are gone try their ports for ever, and a worker's new
+        # port may be one of them. What they send then is read as a length, and the query fails.
+        "spark.python.unix.domain.socket.enabled": str(os.name == "posix").lower(),
         "spark.local.dir": scratch,
         # Made only when somebody saves a table; the default would litter the folder of the notebook.
         "spark.sql.warehouse.dir": os.path.join(scratch, f"winquery-warehouse-{os.getpid()}"),
