@@ -69,6 +69,11 @@ def unpack(kind: Kind, payload: bytes) -> tuple[dict[str, Any], list[pa.RecordBa
     return header, tables
 
 
+def signal(*, finish: bool) -> bytes:
+    """A message of level 1 without rows; ``finish`` says that no row will ever follow."""
+    return pack(Kind.SLICES, {"rows": 0, "max_event": None, "ahead": 0, "finish": finish, "folds": []})
+
+
 def encode_plan(version: int, pickled: bytes) -> bytes:
     """A plan for the operators, from the next micro-batch on."""
     return pack(
