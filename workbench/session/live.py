@@ -197,8 +197,14 @@ class LiveQuery:
         finally:
             cancel()
 
-    def stop(self) -> None:
-        """Leave the shared plan; the stream ends with its last query. Stopping twice does nothing."""
+    def stop(self, *, finish: bool = False) -> None:
+        """Leave the shared plan; the stream ends with its last query. Stopping twice does nothing.
+
+        ``finish`` ends the stream first: one more micro-batch makes all its windows final. That is for a stream whose
+        end nobody else can tell. Raises QueryError where other queries would end with it.
+        """
+        if finish:
+            self._stream.finish(self.name)
         self._stream.remove(self.name)
 
     def __repr__(self) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.errors import QueryError
+from workbench.errors import EngineError, QueryError
 from workbench.logical import Query, Window, Workload
 from workbench.plan import SharedPlan, carry, compile_workload
 from workbench.results import QueryResults, ResultBatch
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
     from workbench.spark.runner import Progress
 
 
-#: Where results go, by query: the store, the first version of the plan whose results are for it, its levels there.
-Stores = dict[str, tuple[QueryResults, int, list[str]]]
+#: Where results go, by query: the store, and its levels by the version of the plan from which on they are the ones.
+#: Results of plans before the first of these are not for it.
+Stores = dict[str, tuple[QueryResults, dict[int, list[str]]]]
 
 
 class SharedStream:
@@ -30,8 +32,8 @@ class SharedStream:
     There are two ways to add to a workload that runs. With ``history`` the plan starts anew from the first row and
     catches up with the clock at full speed: exact for every query, cheap for a recorded source; results that do not
     change are written over with themselves. Without, the running plan changes at its next micro-batch: new queries
-    begin there, and the others do not notice. Taking a query out always does the latter. Every method may be called
-    from any thread.
+    begin there, and the others do not notice. Taking a query out always does the latter, and so does everything on a
+    source that cannot be read again. Every method may be called from any thread.
     """
 
     def __init__(self, source: Source, launch: Launch) -> None:
@@ -49,13 +51,14 @@ class SharedStream:
         """The queries that run now."""
         return tuple(self._queries.values())
 
-    def add(self, queries: tuple[Query, ...], *, history: bool = True) -> list[QueryResults]:
+    def add(self, queries: tuple[Query, ...], *, history: bool | None = None) -> list[QueryResults]:
         """Start queries, all of them or none: on an error what ran before goes on untouched.
 
         A query with a name in use replaces the older one; without ``history``, one that is the same goes on. Where
         nothing runs, or the stream ends before the change, queries start from the first row either way. Returns when
         they run. Raises QueryError for a query that cannot begin in the middle.
         """
+        history = self.source.rewinds if history is None else history
         with self._lock:
             workload = self._queries | {query.name: query for query in queries}
             if history or self._runner is None or not self._change(self._runner, workload):
@@ -89,7 +92,10 @@ class SharedStream:
             store = self._stores[name][0]
             store.add_level(schema.levels[position], position)
             try:
-                self._restart(plan, self._kept(plan))
+                if self.source.rewinds:
+                    self._restart(plan, self._kept(plan))
+                elif self._runner is None or not self._change(self._runner, workload, keep={name}):
+                    raise QueryError("the stream has ended", hint="run the cell again with the level in it")
             except Exception:
                 store.drop_level(position)
                 raise
@@ -98,7 +104,7 @@ class SharedStream:
     def _kept(self, plan: SharedPlan) -> Stores:
         """The stores there are, for the results of a plan that starts anew."""
         labels = _labels(plan)
-        return {name: (store, 0, labels[name]) for name, (store, *_) in self._stores.items() if name in labels}
+        return {name: (store, {0: labels[name]}) for name, (store, _) in self._stores.items() if name in labels}
 
     def _restart(self, plan: SharedPlan, stores: Stores) -> None:
         """Run a plan from the first row, up to the clock of the one that runs without waiting."""
@@ -112,17 +118,24 @@ class SharedStream:
         if older is not None:
             older.stop()
 
-    def _change(self, runner: Runner, workload: dict[str, Query], *, wait: bool = True) -> bool:
-        """Let the running plan go on as that of another workload; False where it had ended."""
+    def _change(
+        self, runner: Runner, workload: dict[str, Query], *, keep: Collection[str] = (), wait: bool = True
+    ) -> bool:
+        """Let the running plan go on as that of another workload; False where it had ended.
+
+        Queries that are not what they were begin with no results, except those to ``keep``, which got levels.
+        """
         if runner.progress().state not in ("starting", "running"):
             return False
         running = self._plans[next(iter(self._queries))]
         plan = compile_workload(Workload(self.source.stream, tuple(workload.values())), running=running)
         carry(running, plan)
-        begin = {name for name, query in workload.items() if self._queries.get(name) != query}
+        begin = {name for name, query in workload.items() if self._queries.get(name) != query}.difference(keep)
         # Results of the old plan may still be on their way: they must not get into the stores of the new one.
         stores = {name: self._stores.pop(name) for name in begin & self._stores.keys()}
         self._stores |= _fresh(plan, begin, runner.version + 1)
+        for name in keep:
+            self._stores[name][1][runner.version + 1] = _labels(plan)[name]
         version = runner.change(plan)
         if wait and not runner.wait_for(version):
             self._stores |= stores
@@ -152,6 +165,27 @@ class SharedStream:
                 self._last[name] = progress if ended else replace(progress, state="stopped")
             self._queries = left
 
+    def finish(self, name: str, timeout: float = 60.0) -> None:
+        """End the stream of a running query with a micro-batch that closes all windows.
+
+        Raises QueryError where other queries run on it, EngineError where it fails or takes longer than ``timeout``
+        seconds.
+        """
+        with self._lock:
+            runner = self._runner
+            if name not in self._queries or runner is None:
+                return
+            others = [f"`{other}`" for other in self._queries if other != name]
+            if others:
+                raise QueryError(
+                    f"`{name}` cannot finish its stream, on which others run: {', '.join(others)}",
+                    hint="stop them first, or leave `finish` out",
+                )
+            runner.stop(timeout, finish=True)
+            raise_failure(runner.progress())
+            if runner.progress().state != "finished":
+                raise EngineError(f"the stream did not finish within {timeout:.0f} s and was stopped")
+
     def stop(self) -> None:
         """Take out all queries."""
         self.remove(*self._queries)
@@ -179,7 +213,7 @@ def _fresh(plan: SharedPlan, names: set[str], version: int) -> Stores:
     """Empty stores for the results of some queries from a version of the plan on."""
     labels = _labels(plan)
     return {
-        entry.query.name: (QueryResults(result_schema(entry)), version, labels[entry.query.name])
+        entry.query.name: (QueryResults(result_schema(entry)), {version: labels[entry.query.name]})
         for entry in plan.queries
         if entry.query.name in names
     }
@@ -196,14 +230,15 @@ def _deliver_to(stores: Stores) -> Deliver:
     """
 
     def deliver(reports: list[Report]) -> None:
-        by_query: dict[str, list[ResultBatch]] = defaultdict(list)
+        found: dict[tuple[str, int], list[ResultBatch]] = defaultdict(list)
         for report in reports:
             for name, batch in report.results:
-                if name in stores and report.plan >= stores[name][1]:
-                    by_query[name].append(batch)
-        for name, batches in by_query.items():
-            store = stores.get(name)
-            if store is not None:
-                store[0].apply(batches, store[2])
+                since = [version for version in stores[name][1] if version <= report.plan] if name in stores else []
+                if since:
+                    found[name, max(since)].append(batch)
+        for (name, version), batches in found.items():
+            entry = stores.get(name)
+            if entry is not None and version in entry[1]:
+                entry[0].apply(batches, entry[1][version])
 
     return deliver

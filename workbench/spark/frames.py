@@ -53,7 +53,8 @@ def schema_of(frame: DataFrame) -> pa.Schema:
     """
     if frame.sparkSession.sparkContext._jsc is None:
         raise SourceError(
-            "the Spark session of this DataFrame has been stopped", hint="make the DataFrame again in a running session"
+            "the Spark session of this DataFrame has been stopped",
+            hint="make the DataFrame again in a running session",
         )
     fields, seen = [], set()
     for field in frame.schema:
@@ -76,7 +77,8 @@ def check_time(frame: DataFrame, name: str | None, source: str) -> str:
     shown = "timestamp columns: " + ", ".join(f"`{each}`" for each in stamps)
     if name is None:
         raise SourceError(
-            f"source `{source}` needs its event time", hint=f"time=... {shown}" if stamps else "no column is a timestamp"
+            f"source `{source}` needs its event time",
+            hint=f"time=... {shown}" if stamps else "no column is a timestamp",
         )
     if name not in types:
         raise SourceError(f"no column `{name}` for `time`", hint=did_you_mean(name, types, "column"))

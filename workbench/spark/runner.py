@@ -175,7 +175,7 @@ class QueryRunner(ABC):
 
     @abstractmethod
     def _launch(self, scratch: Path, lasting: Path) -> Any:
-        """Start the query on Spark; ``scratch`` ends with the run, ``lasting`` does not where there is a checkpoint."""
+        """Start the query on Spark. ``scratch`` ends with the run, ``lasting`` with the checkpoint."""
 
     @abstractmethod
     def _request_finish(self) -> None:

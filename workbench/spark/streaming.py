@@ -1,8 +1,8 @@
 """A shared plan over a streaming DataFrame of the user's: one Spark query from their source to our results.
 
-The rows are folded where Spark has them (:class:`~workbench.spark.frames.ArrowFold`), and go through the same stateful
-operator as those of our own sources. Beside them comes a second stream, a folder of signals: a signal starts a
-micro-batch where the user's source is silent, and Spark's log of sources keeps it in its place for a run after a crash.
+The rows are folded where Spark has them (:class:`~workbench.spark.frames.ArrowFold`), and go through the same
+stateful operator as those of our own sources. Beside them comes a second stream, a folder of signals: a signal starts
+a micro-batch where the user's source is silent, and Spark's log keeps it in its place for a run after a crash.
 
 The plan is part of the Spark query here, for tasks of a foreign source cannot be told of another one. So a change of
 the plan stops that query and starts one of the new plan from the same checkpoint; the micro-batch that was under way,
@@ -11,7 +11,6 @@ if it was, is run again by the new plan (docs/decisions/0006-frames-of-the-user.
 
 from __future__ import annotations
 
-import pickle
 import threading
 from collections.abc import Callable
 from pathlib import Path
