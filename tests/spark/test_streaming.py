@@ -144,7 +144,7 @@ def test_a_level_is_added_to_a_stream_that_cannot_be_read_again(spark: Any, reco
     path = recording(90)
     session = Session()
     handle = run(session, stream_of(spark, path))
-    wait_for(lambda: handle.status().rows == 90, LONG, "the first file")
+    wait_for(lambda: handle.status().batch_seconds > 0, LONG, "the end of the first micro-batch")
     handle.add_level("2 minutes / 1 minute")
     more_rows(path, "later.parquet", 90, 400)
     wait_for(lambda: handle.status().rows == 400, LONG, "the second file")

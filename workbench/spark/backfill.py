@@ -101,7 +101,9 @@ class BackfillRunner:
         buckets = tuple(range(bucket_count(self._context)))
         rows = columns_of(self._options.frame, plan_columns(self._plan))
         messages = rows.mapInArrow(ArrowFold(self._plan, buckets), MESSAGES)
-        return messages.groupBy("bucket").applyInArrow(BucketEnd(self._plan), "payload binary")
+        end = BucketEnd(self._plan)
+        # A plain function: PySpark looks for the type hints of whatever it is given, and of an object finds none.
+        return messages.groupBy("bucket").applyInArrow(lambda table: end(table), "payload binary")
 
     def _finished(self, reports: list[Report]) -> Progress:
         late = {entry.query.name: 0 for entry in self._plan.queries}

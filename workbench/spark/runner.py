@@ -91,6 +91,8 @@ class QueryRunner(ABC):
         self._in_force = 0
         self._forget: dict[int, set[str]] = {}
         self._progress = Progress()
+        #: The latest micro-batch, and the progress before it.
+        self._before = -1, self._progress
         self._recent: deque[tuple[float, int]] = deque()
         self._wake = threading.Event()
         self._over = threading.Event()
@@ -219,7 +221,7 @@ class QueryRunner(ABC):
         try:
             reports = [decode_report(payload) for payload in results.toArrow().column("payload").to_pylist()]
             self._on_reports(reports)
-            self._count(reports)
+            self._count(batch, reports)
         except Exception:
             # A stop cancels the jobs of a running batch: that is no failure, and the batch will not be committed.
             if self._ending is None:
@@ -227,10 +229,12 @@ class QueryRunner(ABC):
         finally:
             self._callback = None
 
-    def _count(self, reports: list[Report]) -> None:
+    def _count(self, batch: int, reports: list[Report]) -> None:
         now = time.monotonic()
         with self._lock:
-            before = self._progress
+            # A micro-batch that was stopped before Spark took note of its end runs again: it counts once.
+            before = self._before[1] if batch == self._before[0] else self._progress
+            self._before = batch, before
             late = Counter(before.late)
             self._in_force = max([self._in_force, *(report.plan for report in reports)])
             for version in [version for version in self._forget if version <= self._in_force]:
