@@ -99,7 +99,8 @@ class Report:
     ``rows``, ``ahead`` (of these, the ones too far in the future) and ``max_event`` are of the whole micro-batch and
     equal in every bucket; ``late`` counts, by query, the rows of this bucket that missed at least one window because
     its result was settled; ``watermark`` is the one that now holds; ``slices`` and ``tuples`` are what is kept;
-    ``plan`` is the version of the plan that ran. Times in microseconds, None before the first row.
+    ``plan`` is the version of the plan that ran. Times in microseconds, None before the first row. ``batch`` is the
+    number of the micro-batch, which only the host knows: it does not travel.
     """
 
     rows: int
@@ -112,6 +113,7 @@ class Report:
     state_bytes: int
     finished: bool
     plan: int = 1
+    batch: int = 0
     results: list[tuple[str, ResultBatch]] = field(default_factory=list)
 
 

@@ -12,6 +12,8 @@ from workbench.session.frames import FrameSource
 from workbench.session.sources import Source
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from workbench.spark.runner import Progress
 
 Deliver = Callable[[list[Report]], None]
@@ -65,6 +67,13 @@ def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliv
         resume_clock=clock,
     )
     return StreamRunner(get_session(), plan, options, deliver)
+
+
+def spark_of(source: Source) -> SparkSession:
+    """The session whose catalog results of a source are written to: the user's own, where they gave a DataFrame."""
+    from workbench.spark.session import get_session
+
+    return source.options.frame.sparkSession if isinstance(source, FrameSource) else get_session()
 
 
 def raise_failure(progress: Progress) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,19 +10,14 @@ from typing import TYPE_CHECKING
 from workbench.errors import EngineError, QueryError
 from workbench.logical import Query, Window, Workload
 from workbench.plan import SharedPlan, carry, compile_workload
-from workbench.results import QueryResults, ResultBatch
+from workbench.results import QueryResults
 from workbench.runtime.lowering import result_schema
-from workbench.runtime.wire import Report
-from workbench.session.launch import Deliver, Launch, Runner, raise_failure
+from workbench.session.launch import Launch, Runner, raise_failure
+from workbench.session.outlets import Delivery, Outlet, Outlets, Sink
 from workbench.session.sources import Source
 
 if TYPE_CHECKING:
     from workbench.spark.runner import Progress
-
-
-#: Where results go, by query: the store, and its levels by the version of the plan from which on they are the ones.
-#: Results of plans before the first of these are not for it.
-Stores = dict[str, tuple[QueryResults, dict[int, list[str]]]]
 
 
 class SharedStream:
@@ -41,7 +35,9 @@ class SharedStream:
         self._launch = launch
         self._lock = threading.RLock()
         self._queries: dict[str, Query] = {}
-        self._stores: Stores = {}
+        self._outlets: Outlets = {}
+        self._delivering = threading.Lock()
+        self._run = 0
         self._plans: dict[str, SharedPlan] = {}
         self._last: dict[str, Progress] = {}
         self._runner: Runner | None = None
@@ -64,7 +60,7 @@ class SharedStream:
             if history or self._runner is None or not self._change(self._runner, workload):
                 plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
                 self._restart(plan, self._kept(plan) | _fresh(plan, {query.name for query in queries}, 0))
-            return [self._stores[query.name][0] for query in queries]
+            return [self._outlets[query.name].store for query in queries]
 
     def add_level(self, name: str, window: Window) -> Query:
         """Give a running query one more zoom level; its results and those of all others stay. Returns the new query.
@@ -89,7 +85,7 @@ class SharedStream:
             plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
             position = windows.index(window)
             schema = next(result_schema(entry) for entry in plan.queries if entry.query is changed)
-            store = self._stores[name][0]
+            store = self._outlets[name].store
             store.add_level(schema.levels[position], position)
             try:
                 if self.source.rewinds:
@@ -101,19 +97,20 @@ class SharedStream:
                 raise
             return changed
 
-    def _kept(self, plan: SharedPlan) -> Stores:
-        """The stores there are, for the results of a plan that starts anew."""
+    def _kept(self, plan: SharedPlan) -> Outlets:
+        """The outlets there are, for the results of a plan that starts anew."""
         labels = _labels(plan)
-        return {name: (store, {0: labels[name]}) for name, (store, _) in self._stores.items() if name in labels}
+        return {n: Outlet(o.store, {0: labels[n]}, o.sinks) for n, o in self._outlets.items() if n in labels}
 
-    def _restart(self, plan: SharedPlan, stores: Stores) -> None:
+    def _restart(self, plan: SharedPlan, outlets: Outlets) -> None:
         """Run a plan from the first row, up to the clock of the one that runs without waiting."""
         older = self._runner
         clock = None if older is None else older.progress().clock
-        runner = self._launch(plan, self.source, clock, _deliver_to(stores))
+        self._run += 1
+        runner = self._launch(plan, self.source, clock, Delivery(outlets, self._run, self._delivering))
         runner.start()
         queries = {entry.query.name: entry.query for entry in plan.queries}
-        self._runner, self._queries, self._stores = runner, queries, stores
+        self._runner, self._queries, self._outlets = runner, queries, outlets
         self._plans |= dict.fromkeys(queries, plan)
         if older is not None:
             older.stop()
@@ -132,13 +129,13 @@ class SharedStream:
         carry(running, plan)
         begin = {name for name, query in workload.items() if self._queries.get(name) != query}.difference(keep)
         # Results of the old plan may still be on their way: they must not get into the stores of the new one.
-        stores = {name: self._stores.pop(name) for name in begin & self._stores.keys()}
-        self._stores |= _fresh(plan, begin, runner.version + 1)
+        older = {name: self._outlets.pop(name) for name in begin & self._outlets.keys()}
+        self._outlets |= _fresh(plan, begin, runner.version + 1)
         for name in keep:
-            self._stores[name][1][runner.version + 1] = _labels(plan)[name]
+            self._outlets[name].labels[runner.version + 1] = _labels(plan)[name]
         version = runner.change(plan)
         if wait and not runner.wait_for(version):
-            self._stores |= stores
+            self._outlets |= older
             return False
         self._queries = workload
         self._plans |= dict.fromkeys(workload, plan)
@@ -153,7 +150,7 @@ class SharedStream:
                 return
             last = {name: self.progress(name) for name in gone}
             for name in gone:
-                self._stores.pop(name)
+                self._outlets.pop(name)
             if left:
                 self._change(self._runner, left, wait=False)
             else:
@@ -186,6 +183,19 @@ class SharedStream:
             if runner.progress().state != "finished":
                 raise EngineError(f"the stream did not finish within {timeout:.0f} s and was stopped")
 
+    def attach(self, name: str, sink: Sink) -> None:
+        """Give the results of a query to a sink too, between two micro-batches: those there are, then all others.
+
+        A query that has ended only hands over what is kept.
+        """
+        with self._lock:
+            outlet = self._outlets.get(name)
+            if outlet is None:
+                raise QueryError(f"the query `{name}` does not run", hint="run its cell again")
+            with self._delivering:
+                sink.fill(self._run, outlet.store.table())
+                outlet.sinks.append(sink)
+
     def stop(self) -> None:
         """Take out all queries."""
         self.remove(*self._queries)
@@ -209,11 +219,11 @@ class SharedStream:
         return ended
 
 
-def _fresh(plan: SharedPlan, names: set[str], version: int) -> Stores:
-    """Empty stores for the results of some queries from a version of the plan on."""
+def _fresh(plan: SharedPlan, names: set[str], version: int) -> Outlets:
+    """Empty outlets for the results of some queries from a version of the plan on."""
     labels = _labels(plan)
     return {
-        entry.query.name: (QueryResults(result_schema(entry)), {version: labels[entry.query.name]})
+        entry.query.name: Outlet(QueryResults(result_schema(entry)), {version: labels[entry.query.name]})
         for entry in plan.queries
         if entry.query.name in names
     }
@@ -221,24 +231,3 @@ def _fresh(plan: SharedPlan, names: set[str], version: int) -> Stores:
 
 def _labels(plan: SharedPlan) -> dict[str, list[str]]:
     return {entry.query.name: [window.label for window in entry.query.windows] for entry in plan.queries}
-
-
-def _deliver_to(stores: Stores) -> Deliver:
-    """Hands the results of a micro-batch to those that ``stores`` holds at the time, on Spark's callback thread.
-
-    A level goes by its label: a store may have got one more, of which the plan knows nothing.
-    """
-
-    def deliver(reports: list[Report]) -> None:
-        found: dict[tuple[str, int], list[ResultBatch]] = defaultdict(list)
-        for report in reports:
-            for name, batch in report.results:
-                since = [version for version in stores[name][1] if version <= report.plan] if name in stores else []
-                if since:
-                    found[name, max(since)].append(batch)
-        for (name, version), batches in found.items():
-            entry = stores.get(name)
-            if entry is not None and version in entry[1]:
-                entry[0].apply(batches, entry[1][version])
-
-    return deliver

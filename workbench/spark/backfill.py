@@ -8,6 +8,7 @@ Nothing is late here, and nothing is kept.
 from __future__ import annotations
 
 import contextlib
+import pickle
 import threading
 import uuid
 from collections.abc import Callable
@@ -100,7 +101,7 @@ class BackfillRunner:
         """The reports of all buckets, lazily."""
         buckets = tuple(range(bucket_count(self._context)))
         rows = columns_of(self._options.frame, plan_columns(self._plan))
-        messages = rows.mapInArrow(ArrowFold(self._plan, buckets), MESSAGES)
+        messages = rows.mapInArrow(ArrowFold({0: pickle.dumps(self._plan)}, buckets), MESSAGES)
         end = BucketEnd(self._plan)
         # A plain function: PySpark looks for the type hints of whatever it is given, and of an object finds none.
         return messages.groupBy("bucket").applyInArrow(lambda table: end(table), "payload binary")

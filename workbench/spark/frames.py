@@ -6,10 +6,9 @@ mean in the user's session. We add the choice of the columns that a plan reads, 
 
 from __future__ import annotations
 
-import pickle
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, DateType, NumericType, StringType, TimestampNTZType, TimestampType
 
 from workbench.errors import SourceError, did_you_mean
-from workbench.plan import SharedPlan
+from workbench.spark.epochs import in_force
 from workbench.spark.replay import open_plan
 
 #: The rows that level 1 sends on: a message for a bucket.
@@ -130,18 +129,18 @@ def at_home_in(session: SparkSession, frame: DataFrame) -> DataFrame:
 class ArrowFold:
     """Level 1 "arrow", for ``mapInArrow``: the rows of a task into one message for each bucket.
 
-    A task without rows sends messages too: each bucket must learn what all tasks have seen. ``keys`` are the ids of
-    the buckets.
+    A task without rows sends messages too: each bucket must learn what all tasks have seen. ``plans`` are pickled, by
+    the micro-batch from which on they hold; ``keys`` are the ids of the buckets.
     """
 
-    def __init__(self, plan: SharedPlan, keys: tuple[int, ...]) -> None:
-        self._plan = pickle.dumps(plan)
+    def __init__(self, plans: Mapping[int, bytes], keys: tuple[int, ...]) -> None:
+        self._plans = plans
         self._keys = keys
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from workbench.runtime import Level1
 
-        plan = open_plan(self._plan)
+        plan = open_plan(in_force(self._plans))
         level1 = Level1(plan, len(self._keys), int(time.time() * 1e6))
         needed = pa.schema([plan.stream.schema.field(name) for name in level1.columns])
         for batch in joined(batches, _FOLD_ROWS):
@@ -172,8 +171,8 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 def _in_types(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The columns in the types of a schema: Spark names the session's time zone and may use large types."""
-    columns: list[Any] = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
+    columns: list[Any] = []
+    for field in schema:
+        column = batch.column(field.name)
+        columns.append(column if column.type == field.type else column.cast(field.type))
     return pa.record_batch(columns, schema=schema)

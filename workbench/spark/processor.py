@@ -9,7 +9,7 @@ docs/decisions/0001-stateful-operator.md.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
@@ -17,6 +17,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from workbench.errors import EngineError
+from workbench.spark.epochs import in_force
 from workbench.spark.replay import open_plan
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ _KEPT = 16
 class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     """Runs the shared plan of one query for whatever buckets Spark hands over.
 
-    ``run`` tells the operators of one query run from those of others in the worker's memory. ``given`` is the plan
-    (:func:`~workbench.runtime.wire.encode_plan`) of a query whose source sends none: it holds from its first
-    micro-batch on.
+    ``run`` tells the operators of one query run from those of others in the worker's memory. ``given`` are the
+    plans (:func:`~workbench.runtime.wire.encode_plan`) of a query whose source sends none, by the micro-batch from
+    which on they hold.
     """
 
-    def __init__(self, run: str, given: bytes | None = None) -> None:
+    def __init__(self, run: str, given: Mapping[int, bytes] | None = None) -> None:
         self._run = run
         self._given = given
 
@@ -77,15 +78,15 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         yield Row(payload=result)
 
     def _new(self) -> list[bytes]:
-        """The given plan, where the state is of an older one."""
+        """The given plan of this micro-batch, where the state is of an older one."""
         if self._given is None:
             return []
         from workbench.runtime import BucketOperator
         from workbench.runtime.wire import decode_plan
 
-        stored = self._meta.get()
+        given, stored = in_force(self._given), self._meta.get()
         known = 0 if stored is None else BucketOperator.version_of(bytes(stored[0]))
-        return [self._given] if known < decode_plan(self._given)[0] else []
+        return [given] if known < decode_plan(given)[0] else []
 
     def _operator(self, name: tuple[str, int], plan: bytes | None) -> BucketOperator:
         """The operator at the stored state, with the plan of this micro-batch, if there is a new one.

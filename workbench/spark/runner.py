@@ -14,7 +14,7 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -191,9 +191,14 @@ class QueryRunner(ABC):
         """The arrival time reached by the latest micro-batch, of a source that has such."""
         return None
 
-    def _write(self, messages: DataFrame, checkpoint: Path, plan: bytes | None = None, **trigger: Any) -> Any:
-        """Levels 2 and 3 and the way to the driver, started on the messages of level 1."""
-        processor = BucketProcessor(uuid.uuid4().hex, plan)
+    def _write(
+        self, messages: DataFrame, checkpoint: Path, given: Mapping[int, bytes] | None = None, **trigger: Any
+    ) -> Any:
+        """Levels 2 and 3 and the way to the driver, started on the messages of level 1.
+
+        ``given`` are the plans where the messages bring none; see :class:`BucketProcessor`.
+        """
+        processor = BucketProcessor(uuid.uuid4().hex, given)
         results = messages.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
         writer = results.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
         if trigger:
@@ -219,7 +224,8 @@ class QueryRunner(ABC):
             return
         self._callback = threading.get_ident()
         try:
-            reports = [decode_report(payload) for payload in results.toArrow().column("payload").to_pylist()]
+            payloads = results.toArrow().column("payload").to_pylist()
+            reports = [replace(decode_report(payload), batch=batch) for payload in payloads]
             self._on_reports(reports)
             self._count(batch, reports)
         except Exception:

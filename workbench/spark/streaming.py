@@ -5,8 +5,9 @@ stateful operator as those of our own sources. Beside them comes a second stream
 a micro-batch where the user's source is silent, and Spark's log keeps it in its place for a run after a crash.
 
 The plan is part of the Spark query here, for tasks of a foreign source cannot be told of another one. So a change of
-the plan stops that query and starts one of the new plan from the same checkpoint; the micro-batch that was under way,
-if it was, is run again by the new plan (docs/decisions/0006-frames-of-the-user.md).
+the plan stops that query and starts another one from the same checkpoint. A micro-batch that was under way runs again
+there, by the plan that it began with: Spark may keep the state of either attempt, so the two must not differ. From
+which micro-batch on a plan holds is written down before: docs/decisions/0006-dataframes-of-the-user.md.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from workbench.plan import SharedPlan
 from workbench.runtime.folding import plan_columns
 from workbench.runtime.wire import Report, encode_plan, signal
 from workbench.spark.buckets import bucket_keys
+from workbench.spark.epochs import Epochs
 from workbench.spark.failure import root_cause
 from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, at_home_in, columns_of, messages
-from workbench.spark.replay import without_tables
+from workbench.spark.replay import open_plan, without_tables
 from workbench.spark.runner import QueryRunner
 from workbench.spark.session import bucket_count, session_like, this_python
 
@@ -73,6 +75,7 @@ class FrameRunner(QueryRunner):
         with self._swapping:
             version = super().change(plan)
             self._query.stop()
+            self._epochs.begin(version)
             self._signals.send(f"plan-{version}")
             self._again()
             return version
@@ -82,20 +85,26 @@ class FrameRunner(QueryRunner):
         keys = bucket_keys(bucket_count(self._session.sparkContext))
         self._signals = SignalFolder(lasting / "winquery-signals", keys)
         self._frame = at_home_in(self._session, self._options.frame)
-        return self._run(keys)
+        self._epochs = Epochs(self._plans.path, self._place)
+        self._epochs.begin(self._version)
+        return self._run()
 
-    def _run(self, keys: tuple[int, ...]) -> Any:
+    def _run(self) -> Any:
         """The Spark query of the plan, from where the checkpoint is."""
-        plan = self._plan
-        rows = columns_of(self._frame, plan_columns(plan)).mapInArrow(ArrowFold(plan, keys), MESSAGES)
+        needed = self._epochs.needed()
+        plans = {first: self._plans.read(version) for version, first in needed.items()}
+        opened = {version: open_plan(plans[first]) for version, first in needed.items()}
+        names = dict.fromkeys(name for plan in opened.values() for name in plan_columns(plan))
+        fold = ArrowFold(plans, self._signals.keys)
+        rows = columns_of(self._frame, names).mapInArrow(fold, MESSAGES)
         signals = self._session.readStream.schema(MESSAGES).parquet(str(self._signals.path))
-        given = encode_plan(self._version, without_tables(plan))
+        given = {needed[v]: encode_plan(v, without_tables(plan)) for v, plan in opened.items()}
         return self._write(rows.union(signals), self._place, given, **self._trigger)
 
     def _again(self) -> None:
         try:
             with this_python(self._session.sparkContext):
-                self._query = self._run(self._signals.keys)
+                self._query = self._run()
         except PySparkException as error:
             self._end("stopped")
             raise EngineError(root_cause(str(error))) from error
