@@ -105,11 +105,18 @@ def slices_of(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO
 
 def _edges_between(first: int, last: int, edges: Sequence[tuple[int, int]], others: Array, most: int) -> Array | None:
     """The edge at or before ``first`` and all in ``(first, last]``, ascending; None if more than ``most``."""
-    if sum((last - first) // period + 1 for period, _ in edges) > most:
+    periods, phases = np.array(edges, np.int64).reshape(-1, 2).T
+    before = first - (first - phases) % periods
+    counts = np.maximum((last - before) // periods, 0)
+    if counts.sum() > most:
         return None
-    start = int(slice_starts(np.array([first]), edges, others)[0])
-    inner = [np.arange(first - (first - phase) % period + period, last + 1, period) for period, phase in edges]
-    return np.unique(np.concatenate([[start], *inner, others[(others > start) & (others <= last)]]).astype(np.int64))
+    listed = others[np.searchsorted(others, first, "right") :]
+    earlier = others[len(others) - len(listed) - 1] if len(listed) < len(others) else BEFORE
+    start = max(int(before.max()) if len(before) else BEFORE, int(earlier))
+    progression = np.repeat(np.arange(len(counts)), counts)
+    step = np.arange(1, len(progression) + 1) - np.repeat(np.cumsum(counts) - counts, counts)
+    inner = before[progression] + step * periods[progression]
+    return np.unique(np.concatenate([[start], inner, listed[listed <= last]]).astype(np.int64))
 
 
 def slice_starts(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES) -> Array:
