@@ -161,7 +161,7 @@ class TableRunner:
     def compile(self) -> None:
         """Wait until all kernels are compiled. Without it the first calls may run on array code."""
         for folder in self._folders:
-            folder.kernel.compile()
+            folder.compile()
         Assembler(self.plan).compile()
 
     def run(self, table: pa.Table) -> Emitted:
@@ -261,7 +261,7 @@ class TableRunner:
 
         def share_out(part: Rows, places: Array) -> tuple[Array, Array, Array]:
             assert part.codes is not None
-            place = np.repeat(places[part.slices.places], np.diff(part.slices.bounds))
+            place = places[part.slices.positions()]
             return partition(part.codes.rows(), place, shift, blocks)
 
         shares = list(pool.map(share_out, task.parts, task.places))
