@@ -173,7 +173,7 @@ def test_ten_thousand_keys_draw_the_top_only(schema: Callable[..., Schema]) -> N
     values = (pa.array(np.zeros(count)), pa.array(np.arange(count)))
     for level in range(3):
         status = np.full(count, 2, np.int8)
-        batch = ResultBatch(level, np.full(count, BEGAN), (names,), values, status, np.zeros(count, np.int16))
+        batch = ResultBatch.of(level, np.full(count, BEGAN), (names,), values, status, np.zeros(count, np.int16))
         results.apply([batch])
     view = DashboardView(results)
     view.refresh()

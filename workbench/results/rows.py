@@ -30,10 +30,11 @@ def rows_of(schema: Schema, batches: Sequence[ResultBatch], labels: Sequence[str
     parts = []
     for batch in batches:
         label = labels[batch.level]
-        ends = batch.starts + sizes[label] if batch.ends is None else batch.ends
-        level = pa.array([label]).take(pa.array(np.zeros(len(batch.starts), np.int64)))
-        columns = [level, *batch.keys, pa.array(batch.starts), pa.array(ends), *batch.values]
-        columns += [names.take(pa.array(batch.status)), pa.array(batch.revisions)]
+        own = batch.own()
+        ends = own.starts + sizes[label] if own.ends is None else own.ends
+        level = pa.array([label]).take(pa.array(np.zeros(len(own), np.int64)))
+        columns = [level, *own.keys, pa.array(own.starts), pa.array(ends), *own.values]
+        columns += [names.take(pa.array(own.status)), pa.array(own.revisions)]
         plain = [column.cast(field.type) for column, field in zip(columns, shape, strict=True)]
         parts.append(pa.table(plain, schema=shape))
     return pa.concat_tables(parts) if parts else shape.empty_table()
