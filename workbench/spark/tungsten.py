@@ -2,7 +2,8 @@
 
 For batch DataFrames, where an aggregation has no state. Only (slice, key) partials cross then, so it pays where a
 slice and key has several rows. Every partial that it offers is one that Spark computes to the same value: integers
-exactly, in two halves that cannot overflow; extremes with NaN the greatest, as here; moments by the same recurrences.
+exactly, in two halves that cannot overflow; extremes where NaN is NaN, which Spark's `min` would pass over; moments
+by the same recurrences.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ _OFFERS = {
     ),
     "min_int": _extreme(F.min, "bigint"),
     "max_int": _extreme(F.max, "bigint"),
-    "min_float": _extreme(F.min, "double"),
+    "min_float": _extreme(lambda x: F.when(F.max(F.isnan(x)), F.lit(float("nan"))).otherwise(F.min(x)), "double"),
     "max_float": _extreme(F.max, "double"),
 }
 
