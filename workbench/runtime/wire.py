@@ -69,6 +69,11 @@ def unpack(kind: Kind, payload: bytes) -> tuple[dict[str, Any], list[pa.RecordBa
     return header, tables
 
 
+def signal(*, finish: bool) -> bytes:
+    """A message of level 1 without rows; ``finish`` says that no row will ever follow."""
+    return pack(Kind.SLICES, {"rows": 0, "max_event": None, "ahead": 0, "finish": finish, "folds": []})
+
+
 def encode_plan(version: int, pickled: bytes) -> bytes:
     """A plan for the operators, from the next micro-batch on."""
     return pack(
@@ -95,6 +100,7 @@ class Report:
     equal in every bucket; ``late`` counts, by query, the rows of this bucket that missed at least one window because
     its result was settled, where there are any; ``watermark`` is the one that now holds; ``slices`` and ``tuples``
     are what is kept; ``plan`` is the version of the plan that ran. Times in microseconds, None before the first row.
+    ``batch`` is the number of the micro-batch, which only the host knows: it does not travel.
     """
 
     rows: int
@@ -107,6 +113,7 @@ class Report:
     state_bytes: int
     finished: bool
     plan: int = 1
+    batch: int = 0
     results: list[tuple[str, ResultBatch]] = field(default_factory=list)
 
 
