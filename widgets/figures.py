@@ -34,15 +34,19 @@ from workbench.widgets.theme import Theme
 
 #: Marks of revised windows that a panel draws at most; more would hide the lines.
 _MARKS = 2_000
+#: Runs of changed points beyond which all points are sent.
+_PATCHES = 50
 #: Columns of what is drawn, a line a row: first the final ones, then the provisional ones.
-_LINES = ("xs", "ys", "label", "key", "alpha", "dash", "first")
+_LINES = ("xs", "ys", "label", "key", "alpha", "width", "dash", "first")
 _FORMS = [{"dash": [], "alpha": 1}, {"dash": list(theme.OPEN_DASH), "alpha": theme.OPEN_ALPHA}]
+_WIDTHS = (1.8, 1)
 _CUT = (
     Path(__file__)
     .with_name("lines.js")
     .read_text(encoding="utf-8")
     .replace("FORMS_OF_LINES", json.dumps(_FORMS))
     .replace("OPACITY_OF_MUTED", str(theme.MUTED_ALPHA))
+    .replace("WIDTHS_OF_LINES", json.dumps(_WIDTHS))
 )
 
 
@@ -74,7 +78,7 @@ class Panel:
         # What is drawn lives in the page alone; the hover looks the rest up in the sources it was cut from.
         lines = ColumnDataSource({name: [] for name in _LINES}, tags=[self.final, self.open])
         by_key = {"field": "key", "transform": self.colours}
-        look = {"line_color": by_key, "line_alpha": "alpha", "line_width": 1.8, "line_dash": "dash"}
+        look = {"line_color": by_key, "line_alpha": "alpha", "line_width": "width", "line_dash": "dash"}
         drawn = _renderer(lines, MultiLine(xs="xs", ys="ys", **look))
         self.hover = line_hover(name, bounds, drawn)
         fitting = y_range or DataRange1d(range_padding=0.08)
@@ -92,7 +96,8 @@ class Panel:
         cut = CustomJS(args=args, code=_CUT)
         for source in (self.final, self.open, keys):
             source.js_on_change("data", cut)
-        self.final.js_on_change("streaming", cut)
+        for event in ("streaming", "patching"):
+            self.final.js_on_change(event, cut)
         x_range.js_on_change("start", cut)
         x_range.js_on_change("end", cut)
         # The height of the frame is known once a page has laid the figure out, and the kernel never sets it.
@@ -172,7 +177,8 @@ def _flat(points: Points | None) -> dict[str, Array]:
         columns |= {"w": points.starts / 1_000, "e": points.ends / 1_000}
     if (points.status == Status.REVISED).any():
         columns["s"] = points.status
-    return {name: np.ravel(matrix) for name, matrix in columns.items()}
+    # Copies: sources are patched in place, and matrices may be shared.
+    return {name: matrix.flatten() for name, matrix in columns.items()}
 
 
 def _marks(x: Array, y: Array, keys: Array, first: int = 0) -> dict[str, Array]:
@@ -204,20 +210,38 @@ def update(source: ColumnDataSource, columns: Mapping[str, Any]) -> None:
 
 def _extend(source: ColumnDataSource, columns: Mapping[str, Array], keys: int) -> None:
     """As :func:`update`, but where points of all ``keys`` were added at the end (and perhaps dropped at the beginning),
-    only those go to pages: Jupyter's server lets through about a megabyte a second, and silently drops the rest.
+    and few others have changed, only those go to pages: Jupyter's server lets through about a megabyte a second, and
+    silently drops the rest.
     """
     old = source.data
     size = len(columns["x"])
-    if old.keys() == columns.keys() and size and len(old["x"]):
-        dropped = int(np.searchsorted(np.asarray(old["x"])[::keys], columns["x"][0])) * keys
-        kept = len(old["x"]) - dropped
-        if 0 < kept < size and all(
-            np.array_equal(np.asarray(old[name])[dropped:], column[:kept], equal_nan=column.dtype.kind == "f")
+    if old.keys() != columns.keys() or not size or not len(old["x"]):
+        return update(source, columns)
+    dropped = int(np.searchsorted(np.asarray(old["x"])[::keys], columns["x"][0])) * keys
+    kept = len(old["x"]) - dropped
+    if not 0 < kept <= size or (kept == size and dropped):
+        return update(source, columns)
+    changed = np.zeros(kept, bool)
+    for name, column in columns.items():
+        changed |= ~_equal(np.asarray(old[name])[dropped:], column[:kept])
+    runs = np.flatnonzero(np.diff(changed, prepend=False, append=False)).reshape(-1, 2)
+    if len(runs) > _PATCHES or changed.sum() > kept // 4:
+        return update(source, columns)
+    if len(runs):
+        patches = {
+            name: [(slice(dropped + start, dropped + end), column[start:end]) for start, end in runs.tolist()]
             for name, column in columns.items()
-        ):
-            source.stream({name: column[kept:] for name, column in columns.items()}, rollover=size)
-            return
-    update(source, columns)
+        }
+        source.patch(patches)
+    if kept < size:
+        source.stream({name: column[kept:] for name, column in columns.items()}, rollover=size)
+    return None
+
+
+def _equal(left: Array, right: Array) -> Array:
+    """Where two columns hold the same; NaN is NaN."""
+    same: Array = left == right
+    return same | (np.isnan(left) & np.isnan(right)) if right.dtype.kind == "f" else same
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -3,6 +3,9 @@
 
 const FORMS = FORMS_OF_LINES // of final and of provisional lines: dash and opacity
 const MUTED = OPACITY_OF_MUTED
+const [THICK, THIN] = WIDTHS_OF_LINES
+const DENSE = 4_000 // points of all lines from which on they are drawn thin: they are seen better, and without a
+// graphics card lines of more than a pixel take five to twenty times as long
 
 let waiting = false // one patch changes several sources: the lines are cut once, after all of it
 
@@ -18,7 +21,7 @@ export default (figure) => {
 function cut({final, open, keys, range, lines}) {
   const {label, key, muted} = keys.data
   const count = label.length
-  const data = {xs: [], ys: [], label: [], key: [], alpha: [], dash: [], first: []}
+  const data = {xs: [], ys: [], label: [], key: [], alpha: [], width: [], dash: [], first: []}
   for (const [form, {data: {x, y}}] of [final, open].entries()) {
     const rows = count ? x.length / count : 0
     for (let slot = 0; slot < count; slot++) {
@@ -39,6 +42,8 @@ function cut({final, open, keys, range, lines}) {
       data.first.push(first)
     }
   }
+  const points = data.xs.reduce((sum, {length}) => sum + length, 0)
+  data.width = data.xs.map(() => (points < DENSE ? THICK : THIN))
   lines.setv({data}, {sync: false})
 }
 
