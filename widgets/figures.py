@@ -54,8 +54,8 @@ class Panel:
     """The figure of one value column: a line for each key, the provisional part of it dashed.
 
     ``keys`` are the keys on show, a source made by :func:`key_source`, which panels may share, as they may share
-    ``y_range``. The columns of ``final`` and ``open`` are flat, point by point and in it key by key, so that one buffer
-    carries new points of all keys; ``lines.js`` cuts them into the lines that are drawn. Times are milliseconds.
+    ``y_range``. The columns of ``final`` and ``open`` are flat, point by point and in it key by key, so that one
+    buffer carries new points of all keys; ``lines.js`` cuts them into the lines drawn. Times are milliseconds.
     """
 
     def __init__(
@@ -157,16 +157,14 @@ def key_columns(labels: Sequence[str], first: int = 0) -> dict[str, Any]:
 
 def _renderer(source: ColumnDataSource, glyph: Any) -> GlyphRenderer:
     # Built by hand: the methods of `figure` make five glyphs for each renderer, of which one is ever seen.
-    return GlyphRenderer(
-        data_source=source, view=CDSView(), glyph=glyph, muted_glyph=glyph, nonselection_glyph=None
-    )
+    return GlyphRenderer(data_source=source, view=CDSView(), glyph=glyph, muted_glyph=glyph, nonselection_glyph=None)
 
 
 def _flat(points: Points | None) -> dict[str, Array]:
     """Source columns ``x`` and ``y`` of all points and keys.
 
-    For the hover: ``n`` the rows of the window where they are counted, ``w`` and ``e`` its bounds where the level does
-    not give them, ``s`` the status where there is anything but the usual.
+    For the hover: ``n`` the rows of the window where they are counted, ``w`` and ``e`` its bounds where the level
+    does not give them, ``s`` the status where there is anything but the usual.
     """
     if points is None:
         return {"x": np.empty(0), "y": np.empty(0)}
@@ -209,9 +207,9 @@ def update(source: ColumnDataSource, columns: Mapping[str, Any]) -> None:
 
 
 def _extend(source: ColumnDataSource, columns: Mapping[str, Array], keys: int) -> None:
-    """As :func:`update`, but where points of all ``keys`` were added at the end (and perhaps dropped at the beginning),
-    and few others have changed, only those go to pages: Jupyter's server lets through about a megabyte a second, and
-    silently drops the rest.
+    """As :func:`update`, but where points of all ``keys`` were added at the end (and perhaps dropped at the
+    beginning), and few others have changed, only those go to pages: Jupyter's server lets through about a megabyte a
+    second, and silently drops the rest.
     """
     old = source.data
     size = len(columns["x"])
@@ -245,6 +243,8 @@ def _equal(left: Array, right: Array) -> Array:
 
 
 def _same(left: Any, right: Any) -> bool:
+    if isinstance(right, np.ndarray):
+        return np.array_equal(np.asarray(left), right, equal_nan=right.dtype.kind == "f")
     if isinstance(right, list):
         return len(left) == len(right) and all(map(_same, left, right))
-    return np.array_equal(np.asarray(left), right, equal_nan=right.dtype.kind == "f")
+    return bool(left == right)

@@ -13,10 +13,10 @@ from workbench.widgets import theme
 _POINT = """
 const lines = special_vars.glyph_view.parent.model.data_source
 const {first} = lines.data
-const count = first.length / 2
+const keys = first.length / 2
 const line = special_vars.index
-const open = line >= count
-const place = (first[line] + special_vars.segment_index) * count + line % count
+const open = line >= keys
+const place = (first[line] + special_vars.segment_index) * keys + line % keys
 const at = (name) => lines.tags[open ? 1 : 0].data[name]?.[place]
 """
 _BOUNDS = (

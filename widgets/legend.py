@@ -33,7 +33,9 @@ class KeyLegend:
         self._samples = ColumnDataSource(_sample_columns(0))
         by_key = {"field": "key", "transform": panel.colours}
         glyph = MultiLine(xs="xs", ys="ys", line_color=by_key, line_alpha="alpha", line_width=2.5)
-        self._renderer = GlyphRenderer(data_source=self._samples, view=CDSView(), glyph=glyph, nonselection_glyph=None)
+        self._renderer = GlyphRenderer(
+            data_source=self._samples, view=CDSView(), glyph=glyph, nonselection_glyph=None
+        )
         panel.figure.renderers = [self._renderer, *panel.figure.renderers]
         self.model = Legend(
             orientation="horizontal",

@@ -25,7 +25,7 @@ class Multiples:
         self._values = DataRange1d(range_padding=0.08)
         self._theme = LIGHT
         self.panels: list[Panel] = []
-        self._keys: list[ColumnDataSource] = []
+        self.keys: list[ColumnDataSource] = []
         sheet = InlineStyleSheet(css=CONTROLS)
         self.value = Select(options=list(names), value=names[0], width=200, stylesheets=[sheet])
         self._note = Div(text="", styles=NOTE, stylesheets=[sheet])
@@ -39,14 +39,14 @@ class Multiples:
         for slot in range(len(self.panels), len(shown)):
             keys = key_source([labels[slot]], slot)
             panel = Panel(labels[slot], self._range, self._bounds, HEIGHT, keys, y_range=self._values)
-            self._keys.append(keys)
+            self.keys.append(keys)
             panel.make_small(WIDTH, HEIGHT)
             panel.recolour(self._theme)
             self.panels.append(panel)
         for slot, label in enumerate(shown):
             panel = self.panels[slot]
             panel.entitle(label)
-            update(self._keys[slot], key_columns([label], slot))
+            update(self.keys[slot], key_columns([label], slot))
             panel.show(points.of(slot), slot, band=True)
         figures = [panel.figure for panel in self.panels[: len(shown)]]
         if self._figures.children != figures:
