@@ -34,7 +34,7 @@ def put(first, last):
         columns = [np.sin(at / (3e7 * level.size / SECOND) + slot + n) for n in range(4)]
         columns[0] = np.where(at == starts[-1], time.time(), columns[0] + time.time())
         status = np.where(at + level.size > last, 1, 2).astype(np.int8)
-        batches.append(ResultBatch(number, at, (keys,), tuple(map(pa.array, columns)), status,
+        batches.append(ResultBatch.of(number, at, (keys,), tuple(map(pa.array, columns)), status,
                                    np.zeros(len(at), np.int16)))
     results.apply(batches)
 

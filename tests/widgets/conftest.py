@@ -49,7 +49,7 @@ def put(
             mean = (starts - BEGAN) / HOUR + 100 * position
             counts = np.full(len(starts), position + 1)
             values = (pa.array(mean), pa.array(counts))
-            results.apply([ResultBatch(level, starts, keys, values, status, np.zeros(len(starts), np.int16))])
+            results.apply([ResultBatch.of(level, starts, keys, values, status, np.zeros(len(starts), np.int16))])
 
 
 def columns(source: ColumnDataSource, keys: int) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def banded(carriers: int = 2, status: int = Status.FINAL) -> QueryResults:
         columns = [pa.array(np.full(60, value + 10.0 * place)) for value in (0, 1, 2)]
         results.apply(
             [
-                ResultBatch(
+                ResultBatch.of(
                     0, starts, (pa.array([f"C{place}"] * 60),), (*columns, pa.array(np.full(60, place + 1))),
                     np.full(60, status, np.int8), np.zeros(60, np.int16),
                 )
@@ -74,7 +74,7 @@ def test_revised_windows_are_marked_and_told() -> None:
     one = np.ones(1, np.int16)
     columns = tuple(pa.array([value]) for value in (0.0, 5.0, 9.0, 4))
     at = np.array([BEGAN + 10 * MINUTE])
-    results.apply([ResultBatch(0, at, (pa.array(["C0"]),), columns, np.full(1, Status.REVISED, np.int8), one)])
+    results.apply([ResultBatch.of(0, at, (pa.array(["C0"]),), columns, np.full(1, Status.REVISED, np.int8), one)])
     view = DashboardView(results, backing=Backing(roles=ROLES))
     view.refresh()
     marks = view.panels[1].revised.data
@@ -245,7 +245,7 @@ def test_a_finer_level_is_offered_added_and_kept_on_show(results: QueryResults, 
     assert ("15 seconds / 1 second", "15 seconds / 1 second") in view.controls.level.options
     starts = np.arange(BEGAN + 6 * HOUR, BEGAN + 6 * HOUR + 5 * MINUTE, SECOND)
     values = (pa.array(np.zeros(300)), pa.array(np.zeros(300, np.int64)))
-    batch = ResultBatch(
+    batch = ResultBatch.of(
         0, starts, (pa.array(["AA"] * 300),), values, np.full(300, 2, np.int8), np.zeros(300, np.int16)
     )
     results.apply([batch])

@@ -210,7 +210,7 @@ def test_close_leaves_no_thread_and_no_comm(results: QueryResults) -> None:
     assert wire.comm is None
     assert wire.layout.comm is None
     assert wire.of("closed")
-    assert results._listeners == []
+    assert results._listeners == ()
     assert "widget-view" not in json.dumps(wire._bundle())
 
 

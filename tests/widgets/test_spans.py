@@ -23,7 +23,7 @@ def store(windows: list[tuple[str, int, int, float, int]]) -> QueryResults:
     status = [1 if last[key] == number else 2 for key, number in zip(keys, numbers, strict=True)]
     results.apply(
         [
-            ResultBatch(
+            ResultBatch.of(
                 0, np.array(starts) * MINUTE, (pa.array(keys),), (pa.array(values), pa.array([3] * len(keys))),
                 np.array(status, np.int8), np.zeros(len(keys), np.int16), np.array(ends) * MINUTE, np.array(numbers),
             )

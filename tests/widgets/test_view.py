@@ -172,7 +172,7 @@ def test_ten_thousand_keys_draw_the_top_only(schema: Callable[..., Schema]) -> N
     values = (pa.array(np.zeros(count)), pa.array(np.arange(count)))
     for level in range(3):
         status = np.full(count, 2, np.int8)
-        batch = ResultBatch(level, np.full(count, BEGAN), (names,), values, status, np.zeros(count, np.int16))
+        batch = ResultBatch.of(level, np.full(count, BEGAN), (names,), values, status, np.zeros(count, np.int16))
         results.apply([batch])
     view = DashboardView(results)
     view.refresh()
@@ -239,7 +239,7 @@ def test_a_revised_window_and_the_new_ones_are_sent_alone(results: QueryResults,
     document.on_change(events.append)
     at, one = np.array([BEGAN + 11 * HOUR]), np.ones(1, np.int16)
     revised = (pa.array([-7.0]), pa.array([9]))
-    results.apply([ResultBatch(0, at, (pa.array(["B6"]),), revised, np.full(1, 2, np.int8), one)])
+    results.apply([ResultBatch.of(0, at, (pa.array(["B6"]),), revised, np.full(1, 2, np.int8), one)])
     fill(results, (11.75, 12.2), open_from=12.2)
     view.refresh()
     finals = {panel.final.id for panel in view.panels}
