@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.events import SECOND
+from workbench.feeds import ReplayOptions
 from workbench.language import Catalog, parse_queries
 from workbench.logical import Stream, Workload
 from workbench.logical.joins import StaticTable
 from workbench.plan import compile_workload
 from workbench.runtime.wire import Report
-from workbench.spark.replay import ReplayOptions
 from workbench.spark.runner import StreamRunner
 
 pytestmark = pytest.mark.spark

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.events import SCHEMA, SECOND, make_plan, wait_for
+from workbench.feeds import ReplayOptions
 from workbench.results import Status
 from workbench.runtime.wire import Report
-from workbench.spark.replay import ReplayOptions
 from workbench.spark.runner import StreamRunner
 
 pytestmark = pytest.mark.spark

@@ -46,7 +46,7 @@ Launch = Callable[[SharedPlan, Source, int | None, Deliver], Runner]
 
 def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliver) -> Runner:
     """A runner on the running Spark session, or a new local one. PySpark is imported no earlier than here."""
-    from workbench.spark.replay import ReplayOptions
+    from workbench.feeds import ReplayOptions
     from workbench.spark.runner import StreamRunner
     from workbench.spark.session import get_session
 

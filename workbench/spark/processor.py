@@ -17,7 +17,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from workbench.errors import EngineError
-from workbench.spark.replay import open_plan
+from workbench.spark.fused import open_plan
 
 if TYPE_CHECKING:
     from workbench.runtime import BucketOperator

@@ -22,13 +22,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from workbench.errors import EngineError
+from workbench.feeds import FeedOptions
 from workbench.logical import Workload
 from workbench.plan import SharedPlan, carry, compile_workload
 from workbench.runtime.wire import Report, decode_report
 from workbench.spark.buckets import bucket_keys
 from workbench.spark.failure import root_cause
+from workbench.spark.fused import FusedSource, PlanFolder, RunFolder, RunSpec, open_plan
 from workbench.spark.processor import OUTPUT, BucketProcessor
-from workbench.spark.replay import PlanFolder, ReplayOptions, ReplaySource, RunFolder, RunSpec, open_plan
 from workbench.spark.session import bucket_count, log_tail, this_python
 
 State = Literal["starting", "running", "finished", "stopped", "failed"]
@@ -67,7 +68,7 @@ class Progress:
 
 
 class StreamRunner:
-    """Runs one shared plan over one replay. Made once, started once; all methods may be called from any thread.
+    """Runs one shared plan over one feed. Made once, started once; all methods may be called from any thread.
 
     ``on_reports(reports)`` is called for every micro-batch, one report per bucket, in order, on a thread of Spark's;
     the next micro-batch waits for it. ``checkpoint`` is a folder that outlives the run, None a temporary one.
@@ -77,13 +78,13 @@ class StreamRunner:
         self,
         session: SparkSession,
         plan: SharedPlan,
-        replay: ReplayOptions,
+        feed: FeedOptions,
         on_reports: Callable[[list[Report]], None],
         checkpoint: Path | None = None,
     ) -> None:
         self._session = session
         self._plan = plan
-        self._replay = replay
+        self._feed = feed
         self._on_reports = on_reports
         self._checkpoint = checkpoint
         self._lock = threading.Lock()
@@ -175,11 +176,13 @@ class StreamRunner:
     def _launch(self, checkpoint: Path) -> Any:
         session = self._session
         keys = bucket_keys(bucket_count(session.sparkContext))
-        self._plans = PlanFolder((self._checkpoint or self._folder.path.parent) / "winquery-plans")
+        lasting = self._checkpoint or self._folder.path.parent
+        self._plans = PlanFolder(lasting / "winquery-plans")
         self._publish()
-        self._folder.write(RunSpec(self._plans.path, self._plan.stream.time, self._replay, keys))
-        session.dataSource.register(ReplaySource)
-        source = session.readStream.format(ReplaySource.name()).option("run_dir", str(self._folder.path)).load()
+        spec = RunSpec(self._plans.path, self._plan.stream.time, self._feed, keys, lasting / "winquery-feed")
+        self._folder.write(spec)
+        session.dataSource.register(FusedSource)
+        source = session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path)).load()
         processor = BucketProcessor(uuid.uuid4().hex)
         results = source.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
         writer = results.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench.errors import SourceError
+from workbench.feeds.feed import Tally
 
 MICROS = pa.timestamp("us", tz="UTC")
 
@@ -28,13 +29,26 @@ _NEVER = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
-class Piece:
+class FilePiece:
     """Rows ``[offset, offset + rows)`` of one row group of one file."""
 
     path: str
     row_group: int
     offset: int
     rows: int
+
+    def read(self, schema: pa.Schema, tally: Tally) -> Iterator[pa.RecordBatch]:
+        """The columns of ``schema``, in its types, of these rows, in order.
+
+        Raises SourceError naming the file that has gone, been cut short or been given other columns since it was
+        opened.
+        """
+        table = _row_group(self, tuple(schema.names))
+        if table.num_rows < self.offset + self.rows:
+            raise SourceError(f"`{self.path}` has become shorter while it was read")
+        part = table.slice(self.offset, self.rows)
+        columns = [_convert(part.column(field.name), field, self.path) for field in schema]
+        yield from pa.table(columns, schema=schema).combine_chunks().to_batches(_FOLD_ROWS)
 
 
 class Recording:
@@ -46,14 +60,14 @@ class Recording:
 
     def __init__(self, paths: Sequence[str], arrival: str) -> None:
         self._arrival = arrival
-        self._groups: list[Piece] = []
+        self._groups: list[FilePiece] = []
         self._carry: dict[int, int] = {0: _NEVER}
         self._starts = [0]
         for path in paths:
             footer = _open(path).metadata
             for index in range(footer.num_row_groups):
                 rows = footer.row_group(index).num_rows
-                self._groups.append(Piece(path, index, 0, rows))
+                self._groups.append(FilePiece(path, index, 0, rows))
                 self._starts.append(self._starts[-1] + rows)
         self._loaded: tuple[int, npt.NDArray[np.int64]] | None = None
 
@@ -81,7 +95,7 @@ class Recording:
                 break
         return min(row, limit)
 
-    def split(self, start: int, end: int, parts: int) -> list[list[Piece]]:
+    def split(self, start: int, end: int, parts: int) -> list[list[FilePiece]]:
         """The rows ``[start, end)`` in at most ``parts`` runs of similar length, each a list of pieces.
 
         A cut moves to the edge of a row group where one is near, so that no two tasks decode the same group.
@@ -95,12 +109,12 @@ class Recording:
         cuts.append(end)
         return [self._pieces(first, last) for first, last in pairwise(cuts)]
 
-    def _pieces(self, start: int, end: int) -> list[Piece]:
+    def _pieces(self, start: int, end: int) -> list[FilePiece]:
         pieces = []
         for begin, group in zip(self._starts, self._groups, strict=False):
             first, last = max(start, begin), min(end, begin + group.rows)
             if first < last:
-                pieces.append(Piece(group.path, group.row_group, first - begin, last - first))
+                pieces.append(FilePiece(group.path, group.row_group, first - begin, last - first))
         return pieces
 
     def _group_of(self, row: int) -> int:
@@ -120,21 +134,6 @@ class Recording:
         column = to_micros(table.column(0), self._arrival, piece.path).cast(pa.int64())
         values = column.fill_null(_NEVER).to_numpy()
         return np.maximum(np.maximum.accumulate(values), self._carry[group])
-
-
-def read(pieces: Sequence[Piece], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The columns of ``schema``, in its types, of the rows of some pieces, in order.
-
-    Raises SourceError naming the file that has gone, been cut short or been given other columns since it was opened.
-    """
-    names = tuple(schema.names)
-    for piece in pieces:
-        table = _row_group(piece, names)
-        if table.num_rows < piece.offset + piece.rows:
-            raise SourceError(f"`{piece.path}` has become shorter while it was read")
-        part = table.slice(piece.offset, piece.rows)
-        columns = [_convert(part.column(field.name), field, piece.path) for field in schema]
-        yield from pa.table(columns, schema=schema).combine_chunks().to_batches(_FOLD_ROWS)
 
 
 def to_micros(column: Any, name: str, path: str) -> Any:
@@ -166,7 +165,7 @@ def _open(path: str) -> pq.ParquetFile:
         raise SourceError(f"cannot read `{path}` as Parquet: {error}") from None
 
 
-def _row_group(piece: Piece, names: tuple[str, ...]) -> pa.Table:
+def _row_group(piece: FilePiece, names: tuple[str, ...]) -> pa.Table:
     try:
         stamp = Path(piece.path).stat()
         return _decoded(piece.path, stamp.st_mtime_ns, stamp.st_size, piece.row_group, names)

@@ -9,8 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from workbench.spark.parquet import Recording
-from workbench.spark.replay import TASK_ROWS, Offset, PlanFolder, ReplayOptions, ReplayReader, RunFolder, RunSpec
+from workbench.feeds import ReplayOptions
+from workbench.feeds.feed import TASK_ROWS
+from workbench.feeds.recording import Recording
+from workbench.spark.fused import FusedReader, Offset, PlanFolder, RunFolder, RunSpec
 
 SECOND = 1_000_000
 
@@ -35,16 +37,16 @@ def record(path: Path, seconds: list[int | None], row_group: int = 3) -> str:
 
 def reader(
     tmp_path: Path, seconds: list[int | None], clock: Clock | None = None, row_group: int = 3, **options: object
-) -> ReplayReader:
+) -> FusedReader:
     path = record(tmp_path / "events.parquet", seconds, row_group)
     folder = RunFolder(tmp_path / "run")
     plans = PlanFolder(tmp_path / "plans")
     plans.publish(1, b"plan")
-    folder.write(RunSpec(plans.path, "ts", ReplayOptions((path,), **options), (0, 2)))  # type: ignore[arg-type]
-    return ReplayReader(folder, clock or Clock())
+    folder.write(RunSpec(plans.path, "ts", ReplayOptions((path,), **options), (0, 2), tmp_path / "feed"))  # type: ignore[arg-type]
+    return FusedReader(folder, clock or Clock())
 
 
-def drain(source: ReplayReader, limit: int) -> list[Offset]:
+def drain(source: FusedReader, limit: int) -> list[Offset]:
     """All offsets to the end."""
     offsets = [source.initialOffset()]
     while not offsets[-1]["finished"]:
