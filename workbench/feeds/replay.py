@@ -7,7 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+
 from workbench.feeds.feed import Position, task_count
+from workbench.feeds.formats import scan
 from workbench.feeds.recording import FilePiece, Recording
 
 
@@ -15,8 +18,9 @@ from workbench.feeds.recording import FilePiece, Recording
 class ReplayOptions:
     """What to replay and how fast.
 
-    ``paths`` are Parquet files whose rows stand in order of arrival. ``arrival`` names the column of arrival times;
-    None takes the event time. ``speed`` is microseconds of arrival per second of wall time, None is as fast as
+    ``paths`` are files of one ``format`` (of :mod:`workbench.feeds.formats`) whose rows stand in order of arrival,
+    ``schema`` the columns that they must have (None: whatever they have). ``arrival`` names the column of arrival
+    times; None takes the event time. ``speed`` is microseconds of arrival per second of wall time, None is as fast as
     possible. Rows that arrived up to ``resume_clock`` come without waiting. ``max_rows`` bounds a micro-batch,
     ``tasks`` the tasks it is cut into (None: one per bucket).
     """
@@ -27,10 +31,13 @@ class ReplayOptions:
     max_rows: int = 500_000
     resume_clock: int | None = None
     tasks: int | None = None
+    format: str = "parquet"
+    schema: pa.Schema | None = None
 
     def open(self, time: str, folder: Path, now: Callable[[], float] = clocks.monotonic) -> ReplayFeed:
-        """The feed; it writes nothing. Raises SourceError for a file that is missing or no Parquet."""
-        recording = Recording(self.paths, self.arrival or time)
+        """The feed; it writes nothing. Raises SourceError for a file that is missing or of another format."""
+        files = (scan(path, self.format, self.schema) for path in self.paths)
+        recording = Recording(files, self.arrival or time)
         return ReplayFeed(recording, None if self.speed is None else Pace(self.speed, now), self.resume_clock)
 
 
