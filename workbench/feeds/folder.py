@@ -39,6 +39,9 @@ class FolderOptions:
     tasks: int | None = None
     patience: float = _PATIENCE
 
+    def __str__(self) -> str:
+        return f"the folder `{self.path}`"
+
     def open(self, time: str, folder: Path, now: Callable[[], float]) -> FolderFeed:
         """The feed; its log is in ``folder``. Raises SourceError for a log that cannot be read."""
         return FolderFeed(self, FileLog(folder / "files.jsonl"), time, now)

@@ -46,18 +46,10 @@ Launch = Callable[[SharedPlan, Source, int | None, Deliver], Runner]
 
 def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliver) -> Runner:
     """A runner on the running Spark session, or a new local one. PySpark is imported no earlier than here."""
-    from workbench.feeds import ReplayOptions
     from workbench.spark.runner import StreamRunner
     from workbench.spark.session import get_session
 
-    options = ReplayOptions(
-        paths=tuple(map(str, source.paths)),
-        arrival=source.arrival,
-        speed=source.speed,
-        max_rows=source.max_rows,
-        resume_clock=clock,
-    )
-    return StreamRunner(get_session(), plan, options, deliver)
+    return StreamRunner(get_session(), plan, source.feed_options(clock), deliver)
 
 
 def raise_failure(progress: Progress) -> None:
