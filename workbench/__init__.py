@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     )
     from workbench.notebook.dashboards import builder, dashboard
     from workbench.session import LiveQuery
+    from workbench.session.topics import KafkaTopic
 
 _WHERE = {
     "DataError": "errors",
     "EngineError": "errors",
+    "KafkaTopic": "session.topics",
     "LiveQuery": "session",
     "QueryError": "errors",
     "SourceError": "errors",
@@ -55,6 +57,7 @@ _MODULES = ("datasets", "results")
 __all__ = [
     "DataError",
     "EngineError",
+    "KafkaTopic",
     "LiveQuery",
     "QueryError",
     "SourceError",

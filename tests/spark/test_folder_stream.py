@@ -11,41 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.events import SCHEMA, SECOND, make_plan, wait_for
+from tests.spark.finals import LONG, Finals
 from workbench.feeds.folder import FolderOptions
-from workbench.results import Status
-from workbench.runtime.wire import Report
 from workbench.session import Session
 from workbench.spark.runner import StreamRunner
 
 pytestmark = pytest.mark.spark
-
-#: Patience with a loaded machine; nothing here is a measurement.
-LONG = 180.0
-
-
-class Finals:
-    """Keeps the final results of all runs; one that comes again must be the same.
-
-    The micro-batch before which ``let_pass`` others have come hangs, ``inside`` the callback, until ``gate`` opens.
-    """
-
-    def __init__(self) -> None:
-        self.found: dict[tuple[str, int], tuple[int, int]] = {}
-        self.let_pass = 1_000_000
-        self.gate = threading.Event()
-        self.inside = threading.Event()
-
-    def __call__(self, reports: list[Report]) -> None:
-        if self.let_pass == 0:
-            self.inside.set()
-            assert self.gate.wait(LONG)
-        self.let_pass -= 1
-        for _, batch in (result for report in reports for result in report.results):
-            values = zip(*(column.to_pylist() for column in batch.values), strict=True)
-            rows = zip(batch.keys[0].to_pylist(), batch.starts.tolist(), batch.status, values, strict=True)
-            for key, start, status, value in rows:
-                if status == Status.FINAL:
-                    assert self.found.setdefault((key, start // SECOND), value) == value
 
 
 class Inbox:
@@ -80,9 +51,7 @@ def test_rows_count_once_over_stops_in_the_middle_of_batches(spark: Any, tmp_pat
     options = FolderOptions(str(inbox.path), "parquet", SCHEMA, max_rows=130)
     inbox.put(3)
     for let_pass in (1, 0):
-        finals.let_pass = let_pass
-        finals.gate.clear()
-        finals.inside.clear()
+        finals.hang(let_pass)
         runner = StreamRunner(spark, make_plan(), options, finals, checkpoint=tmp_path / "checkpoint")
         runner.start()
         assert finals.inside.wait(LONG), "a batch hangs whose offsets are in the log"
@@ -130,7 +99,7 @@ def test_a_file_that_vanishes_before_it_is_read_is_awaited(spark: Any, tmp_path:
     options = FolderOptions(str(inbox.path), "parquet", SCHEMA, max_rows=150)
     inbox.put(3)
     last = inbox.path / "00300.parquet"
-    finals.let_pass = 0
+    finals.hang(0)
     runner = StreamRunner(spark, make_plan(), options, finals, checkpoint=tmp_path / "checkpoint")
     runner.start()
     assert finals.inside.wait(LONG)

@@ -61,6 +61,10 @@ class Feed(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Let go of what is open; the feed is not used again."""
+        ...
+
 
 class FeedOptions(Protocol):
     """What a feed is opened from, in whatever process needs it. Picklable.

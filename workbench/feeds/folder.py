@@ -86,6 +86,9 @@ class FolderFeed:
         """The rows between two positions; see :meth:`Recording.split`."""
         return self._recording.split(start["row"], end["row"], task_count(end["row"] - start["row"], tasks))
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def _look(self) -> None:
         """Take in the files that have come, those that are complete, in order."""
         now = self._now()

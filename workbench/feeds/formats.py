@@ -168,7 +168,8 @@ def read_block(path: str, kind: str, block: Block, wanted: pa.Schema) -> pa.Tabl
         content = lines.read(block.end - block.place)
     header = _header(path) if kind == "csv" else []
     try:
-        table = _parse_csv(content, header, wanted) if kind == "csv" else parse_json(content, wanted)
+        texts = _as_text(wanted)
+        table = _parse_csv(content, header, texts) if kind == "csv" else parse_json(content, texts)
         columns = [_instants(table.column(field.name), field) for field in wanted]
     except (pa.ArrowException, KeyError) as error:
         raise SourceError(
@@ -213,21 +214,23 @@ def verify(file: RecordedFile, wanted: pa.Schema) -> None:
 
 
 def parse_json(content: bytes, wanted: pa.Schema) -> pa.Table:
-    """Objects, one a line, as the columns of ``wanted``, with times as text; other fields are left out.
+    """Objects, one a line, as the columns of ``wanted``, of which none is a time; other fields are left out.
 
     Raises pyarrow's ArrowInvalid for what is no such line.
     """
     if not content:
-        return _as_text(wanted).empty_table()
-    options = pajson.ParseOptions(explicit_schema=_as_text(wanted), unexpected_field_behavior="ignore")
+        return wanted.empty_table()
+    options = pajson.ParseOptions(explicit_schema=wanted, unexpected_field_behavior="ignore")
     reading = pajson.ReadOptions(use_threads=False, block_size=len(content) + 1)
-    return pajson.read_json(pa.BufferReader(content), read_options=reading, parse_options=options)
+    table = pajson.read_json(pa.BufferReader(content), read_options=reading, parse_options=options)
+    table.validate(full=True)  # the reader takes any bytes for text
+    return table.select(wanted.names)
 
 
 def _parse_csv(content: bytes, header: list[str], wanted: pa.Schema) -> pa.Table:
     converting = pacsv.ConvertOptions(
         include_columns=wanted.names,
-        column_types=_as_text(wanted),
+        column_types=wanted,
         null_values=_EMPTY,
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,

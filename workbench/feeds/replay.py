@@ -86,6 +86,9 @@ class ReplayFeed:
         """The rows between two positions; see :meth:`Recording.split`."""
         return self._recording.split(start["row"], end["row"], task_count(end["row"] - start["row"], tasks))
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def _due(self, pace: Pace, clock: int | None) -> int:
         """The arrival time reached by now; a restarted query goes on from where it was, not from the beginning."""
         reached = clock if clock is not None else self._recording.clock(0)

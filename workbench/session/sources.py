@@ -25,6 +25,7 @@ from workbench.feeds.formats import SUFFIXES, format_of, plain, scan
 from workbench.logical import Stream
 from workbench.logical.joins import StaticTable
 from workbench.session.columns import Columns, check_format, files_in, parse_schema, schema_of_files
+from workbench.session.topics import KafkaTopic
 from workbench.time import SECOND, format_duration, parse_duration
 
 #: How far rows may come out of order where nobody says: short, so that results become final soon.
@@ -71,7 +72,9 @@ class Source:
         )
 
 
-Data: TypeAlias = Dataset | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pa.Table | pd.DataFrame
+Data: TypeAlias = (
+    Dataset | KafkaTopic | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pa.Table | pd.DataFrame
+)
 
 
 def make_source(
@@ -89,7 +92,7 @@ def make_source(
     schema: Columns | None = None,
     follow: bool = False,
 ) -> Source:
-    """A source from a data set, files (a path, a folder or a list), a folder that grows, or a table in memory.
+    """A source from a data set, files (a path, a folder or a list), a growing folder, a topic or a table in memory.
 
     Raises SourceError where the data cannot be read or the time column is not a timestamp.
     """
@@ -98,7 +101,13 @@ def make_source(
     if isinstance(data, Dataset | pd.DataFrame | pa.Table):
         _refuse("a table in memory or a data set", format=format, schema=schema, follow=follow or None)
     kind = "parquet"
-    if isinstance(data, Dataset):
+    paths: tuple[Path, ...] = ()
+    feed: FeedOptions | None = None
+    if isinstance(data, KafkaTopic):
+        given = {"format": format, "schema": schema, "follow": follow or None, "arrival": arrival}
+        _refuse("a topic", **given, replay=None if replay == "max" else replay)
+        columns = data.columns()
+    elif isinstance(data, Dataset):
         time, arrival, delay = time or data.time, arrival or data.arrival, delay or data.delay
         paths = tuple(data.paths)
     elif isinstance(data, pd.DataFrame | pa.Table):
@@ -108,7 +117,8 @@ def make_source(
         paths, kind = _followed(data, format, schema)
     else:
         paths, kind = _files(data, format)
-    columns = _columns(paths, kind, schema, tuple(filter(None, (time, arrival))))
+    if paths:
+        columns = _columns(paths, kind, schema, tuple(filter(None, (time, arrival))))
     if time is None:
         raise SourceError(f"source `{name}` needs its event time", hint=f"time=... {_stamps(columns)}")
     _check_time(columns, time, "time")
@@ -120,7 +130,10 @@ def make_source(
     allowed = _distance("allowed lateness", lateness or "0 seconds")
     ahead = None if future is None else _distance("limit of the future", future)
     stream = Stream(name, columns, time, behind, allowed, ahead)
-    feed = FolderOptions(str(paths[0]), kind, columns, max_rows) if follow else None
+    if follow:
+        feed = FolderOptions(str(paths[0]), kind, columns, max_rows)
+    elif isinstance(data, KafkaTopic):
+        feed = data.feed(max_rows)
     return Source(stream, paths, arrival, parse_replay(replay), max_rows, kind, feed)
 
 

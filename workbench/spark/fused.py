@@ -210,11 +210,16 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
         for piece in partition.pieces:
             for batch in piece.read(needed, tally):
                 level1.fold(batch)
+        level1.dropped = tally.dropped
         keys, payloads = list(partition.keys), level1.messages(finish=partition.finish)
         if partition.announce:
             payloads += [encode_plan(partition.version, without_tables(plan))] * len(keys)
             keys *= 2
         yield pa.record_batch([pa.array(keys, pa.int32()), pa.array(payloads, pa.binary())], schema=_BATCH)
+
+    def stop(self) -> None:
+        """Spark's last word, in the planner process."""
+        self._feed.close()
 
 
 def _position(offset: Offset) -> Position:

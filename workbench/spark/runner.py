@@ -44,10 +44,11 @@ _RECENT = 5.0
 class Progress:
     """Where a stream is. Times in microseconds of event time, None before the first row.
 
-    ``late`` counts late rows by query, ``ahead`` the rows too far in the future to move the watermark. ``slices`` and
-    ``tuples`` (rows) are what is kept, in ``state_bytes``. ``clock`` is the arrival time reached by a replay with a
-    speed. ``batch_seconds`` is how long the latest micro-batch took. ``error`` is one readable line of a failed
-    stream, ``details`` all that Spark said about it.
+    ``late`` counts late rows by query, ``ahead`` the rows too far in the future to move the watermark, ``dropped``
+    those that could not be read, where the source was told to leave them out. ``slices`` and ``tuples`` (rows) are
+    what is kept, in ``state_bytes``. ``clock`` is the arrival time reached by a replay with a speed.
+    ``batch_seconds`` is how long the latest micro-batch took. ``error`` is one readable line of a failed stream,
+    ``details`` all that Spark said about it.
     """
 
     state: State = "starting"
@@ -57,6 +58,7 @@ class Progress:
     max_event: int | None = None
     late: dict[str, int] = field(default_factory=dict)
     ahead: int = 0
+    dropped: int = 0
     batches: int = 0
     batch_seconds: float = 0.0
     slices: int = 0
@@ -236,6 +238,7 @@ class StreamRunner:
                 max_event=max((r.max_event for r in reports if r.max_event is not None), default=before.max_event),
                 late=dict(late),
                 ahead=before.ahead + (reports[0].ahead if reports else 0),
+                dropped=before.dropped + (reports[0].dropped if reports else 0),
                 batches=before.batches + 1,
                 slices=sum(report.slices for report in reports),
                 tuples=sum(report.tuples for report in reports),
