@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     )
     from workbench.notebook.dashboards import builder, dashboard
     from workbench.session import LiveQuery
-    from workbench.session.topics import KafkaTopic
+    from workbench.session.topics import KafkaTopic, MqttTopic
 
 _WHERE = {
     "DataError": "errors",
     "EngineError": "errors",
     "KafkaTopic": "session.topics",
     "LiveQuery": "session",
+    "MqttTopic": "session.topics",
     "QueryError": "errors",
     "SourceError": "errors",
     "WorkbenchError": "errors",
@@ -59,6 +60,7 @@ __all__ = [
     "EngineError",
     "KafkaTopic",
     "LiveQuery",
+    "MqttTopic",
     "QueryError",
     "SourceError",
     "WorkbenchError",

@@ -61,6 +61,10 @@ class Feed(Protocol):
         """
         ...
 
+    def commit(self, position: Position) -> None:
+        """What is before ``position`` will never be asked for again."""
+        ...
+
     def close(self) -> None:
         """Let go of what is open; the feed is not used again."""
         ...
@@ -69,8 +73,12 @@ class Feed(Protocol):
 class FeedOptions(Protocol):
     """What a feed is opened from, in whatever process needs it. Picklable.
 
-    ``max_rows`` bounds a micro-batch, ``tasks`` the tasks it is cut into (None: one per bucket).
+    ``max_rows`` bounds a micro-batch, ``tasks`` the tasks it is cut into (None: one per bucket). ``replayable`` says
+    whether another run can begin with the first row again.
     """
+
+    @property
+    def replayable(self) -> bool: ...
 
     @property
     def max_rows(self) -> int: ...

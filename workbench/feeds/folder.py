@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -31,6 +32,8 @@ class FolderOptions:
 
     ``patience`` is how many seconds a file that cannot be read may stay as it is before that is an error.
     """
+
+    replayable: ClassVar[bool] = True
 
     path: str
     format: str
@@ -85,6 +88,9 @@ class FolderFeed:
     def pieces(self, start: Position, end: Position, tasks: int) -> list[list[FilePiece]]:
         """The rows between two positions; see :meth:`Recording.split`."""
         return self._recording.split(start["row"], end["row"], task_count(end["row"] - start["row"], tasks))
+
+    def commit(self, position: Position) -> None:
+        """Nothing can go: files are the user's, and no name is read twice."""
 
     def close(self) -> None:
         """Nothing is open."""

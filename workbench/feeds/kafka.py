@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -45,6 +45,8 @@ class KafkaOptions:
     ``begin`` says where partitions begin, by number; others begin with the first message there is. ``config`` are
     settings of librdkafka, such as those of security.
     """
+
+    replayable: ClassVar[bool] = True
 
     servers: str
     topic: str
@@ -140,6 +142,9 @@ class KafkaFeed:
                 runs[-1].append(KafkaPiece(self._options, partition, first, first + rows))
                 first, room = first + rows, room - rows
         return runs
+
+    def commit(self, position: Position) -> None:
+        """Nothing can go: the topic keeps its messages for as long as it is told to."""
 
     def close(self) -> None:
         """Leave the brokers."""

@@ -6,6 +6,7 @@ import time as clocks
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -24,6 +25,8 @@ class ReplayOptions:
     possible. Rows that arrived up to ``resume_clock`` come without waiting. ``max_rows`` bounds a micro-batch,
     ``tasks`` the tasks it is cut into (None: one per bucket).
     """
+
+    replayable: ClassVar[bool] = True
 
     paths: tuple[str, ...]
     arrival: str | None = None
@@ -85,6 +88,9 @@ class ReplayFeed:
     def pieces(self, start: Position, end: Position, tasks: int) -> list[list[FilePiece]]:
         """The rows between two positions; see :meth:`Recording.split`."""
         return self._recording.split(start["row"], end["row"], task_count(end["row"] - start["row"], tasks))
+
+    def commit(self, position: Position) -> None:
+        """Nothing can go: files are the user's."""
 
     def close(self) -> None:
         """Nothing is open."""

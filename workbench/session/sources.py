@@ -25,7 +25,7 @@ from workbench.feeds.formats import SUFFIXES, format_of, plain, scan
 from workbench.logical import Stream
 from workbench.logical.joins import StaticTable
 from workbench.session.columns import Columns, check_format, files_in, parse_schema, schema_of_files
-from workbench.session.topics import KafkaTopic
+from workbench.session.topics import TOPICS, KafkaTopic
 from workbench.time import SECOND, format_duration, parse_duration
 
 #: How far rows may come out of order where nobody says: short, so that results become final soon.
@@ -103,7 +103,7 @@ def make_source(
     kind = "parquet"
     paths: tuple[Path, ...] = ()
     feed: FeedOptions | None = None
-    if isinstance(data, KafkaTopic):
+    if isinstance(data, TOPICS):
         given = {"format": format, "schema": schema, "follow": follow or None, "arrival": arrival}
         _refuse("a topic", **given, replay=None if replay == "max" else replay)
         columns = data.columns()
@@ -132,7 +132,7 @@ def make_source(
     stream = Stream(name, columns, time, behind, allowed, ahead)
     if follow:
         feed = FolderOptions(str(paths[0]), kind, columns, max_rows)
-    elif isinstance(data, KafkaTopic):
+    elif isinstance(data, TOPICS):
         feed = data.feed(max_rows)
     return Source(stream, paths, arrival, parse_replay(replay), max_rows, kind, feed)
 

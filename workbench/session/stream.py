@@ -49,15 +49,21 @@ class SharedStream:
         """The queries that run now."""
         return tuple(self._queries.values())
 
+    @property
+    def _replayable(self) -> bool:
+        return self.source.feed is None or self.source.feed.replayable
+
     def add(self, queries: tuple[Query, ...], *, history: bool = True) -> list[QueryResults]:
         """Start queries, all of them or none: on an error what ran before goes on untouched.
 
         A query with a name in use replaces the older one; without ``history``, one that is the same goes on. Where
-        nothing runs, or the stream ends before the change, queries start from the first row either way. Returns when
-        they run. Raises QueryError for a query that cannot begin in the middle.
+        nothing runs, or the stream ends before the change, queries start from the first row either way; where rows
+        cannot be read again, from now on. Returns when they run. Raises QueryError for a query that cannot begin in
+        the middle.
         """
         with self._lock:
             workload = self._queries | {query.name: query for query in queries}
+            history = history and self._replayable
             if history or self._runner is None or not self._change(self._runner, workload):
                 plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
                 self._restart(plan, self._kept(plan) | _fresh(plan, {query.name for query in queries}, 0))
@@ -74,6 +80,11 @@ class SharedStream:
                 raise QueryError(f"the query `{name}` does not run", hint="run its cell again")
             if window in query.windows:
                 raise QueryError(f"the query `{name}` has the level `{window.label}` already")
+            if not self._replayable:
+                raise QueryError(
+                    f"the rows of `{self.source.name}` cannot be read again, so no level can be added to `{name}`",
+                    hint="run its cell again with all levels; it begins with the rows that come then",
+                )
             regular = [each for each in query.windows if isinstance(each, Window)]
             if len(regular) < len(query.windows):
                 other = next(each for each in query.windows if not isinstance(each, Window))

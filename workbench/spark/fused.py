@@ -217,6 +217,10 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
             keys *= 2
         yield pa.record_batch([pa.array(keys, pa.int32()), pa.array(payloads, pa.binary())], schema=_BATCH)
 
+    def commit(self, end: Offset) -> None:
+        """The micro-batch that ends there is in the checkpoint with all that came of it."""
+        self._feed.commit(_position(end))
+
     def stop(self) -> None:
         """Spark's last word, in the planner process."""
         self._feed.close()
