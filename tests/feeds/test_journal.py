@@ -19,6 +19,7 @@ def records(first: int, count: int) -> list[Record]:
 def test_what_was_appended_is_there_again(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "own")
     assert journal.reach((0, 0), None) == (0, 0)
+    assert journal.between((0, 0), (0, 0)) == b""
     for first in range(0, 3_000, 1_000):
         journal.append(records(first, 1_000))
     for each in (journal, Journal(tmp_path / "own")):

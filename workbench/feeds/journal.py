@@ -91,6 +91,8 @@ class Journal:
 
     def between(self, start: Place, end: Place) -> bytes:
         """The records between two places, as bytes for :func:`unpack`."""
+        if start == end:
+            return b""  # there may be no segment yet
         found = []
         for segment in range(start[0], end[0] + 1):
             with open(self._path(segment), "rb") as log:

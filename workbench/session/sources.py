@@ -25,7 +25,7 @@ from workbench.feeds.formats import SUFFIXES, format_of, plain, scan
 from workbench.logical import Stream
 from workbench.logical.joins import StaticTable
 from workbench.session.columns import Columns, check_format, files_in, parse_schema, schema_of_files
-from workbench.session.topics import TOPICS, KafkaTopic
+from workbench.session.topics import TOPICS, KafkaTopic, MqttTopic
 from workbench.time import SECOND, format_duration, parse_duration
 
 #: How far rows may come out of order where nobody says: short, so that results become final soon.
@@ -54,6 +54,11 @@ class Source:
     def name(self) -> str:
         return self.stream.name
 
+    @property
+    def rewinds(self) -> bool:
+        """Whether a second run gets the very same rows from the first one on."""
+        return self.feed is None or self.feed.replayable
+
     def __repr__(self) -> str:
         columns = ", ".join(f"{field.name} {field.type}" for field in self.stream.schema)
         what = f"follows {self.feed}" if self.feed is not None else f"{self._rows():,} rows"
@@ -72,9 +77,8 @@ class Source:
         )
 
 
-Data: TypeAlias = (
-    Dataset | KafkaTopic | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pa.Table | pd.DataFrame
-)
+Files: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Data: TypeAlias = Dataset | KafkaTopic | MqttTopic | Files | pa.Table | pd.DataFrame
 
 
 def make_source(
@@ -96,7 +100,7 @@ def make_source(
 
     Raises SourceError where the data cannot be read or the time column is not a timestamp.
     """
-    _check_name(name, "a source")
+    check_name(name, "a source")
     check_format(format)
     if isinstance(data, Dataset | pd.DataFrame | pa.Table):
         _refuse("a table in memory or a data set", format=format, schema=schema, follow=follow or None)
@@ -126,15 +130,22 @@ def make_source(
         _check_time(columns, arrival, "arrival")
     if max_rows < 1:
         raise SourceError(f"`max_rows` must be at least 1, got {max_rows}")
-    behind = _distance("watermark delay", delay or DEFAULT_DELAY)
-    allowed = _distance("allowed lateness", lateness or "0 seconds")
-    ahead = None if future is None else _distance("limit of the future", future)
-    stream = Stream(name, columns, time, behind, allowed, ahead)
+    stream = make_stream(name, columns, time, delay, lateness, future)
     if follow:
         feed = FolderOptions(str(paths[0]), kind, columns, max_rows)
     elif isinstance(data, TOPICS):
         feed = data.feed(max_rows)
     return Source(stream, paths, arrival, parse_replay(replay), max_rows, kind, feed)
+
+
+def make_stream(
+    name: str, schema: pa.Schema, time: str, delay: str | None, lateness: str | None, future: str | None
+) -> Stream:
+    """The stream of a source, its durations read. Raises SourceError for one that cannot be."""
+    behind = _distance("watermark delay", delay or DEFAULT_DELAY)
+    allowed = _distance("allowed lateness", lateness or "0 seconds")
+    ahead = None if future is None else _distance("limit of the future", future)
+    return Stream(name, schema, time, behind, allowed, ahead)
 
 
 def _refuse(what: str, **options: object) -> None:
@@ -191,7 +202,7 @@ def make_table(name: str, data: Data) -> StaticTable:
 
     Raises SourceError where the data cannot be read or is too large to travel with a plan.
     """
-    _check_name(name, "a table")
+    check_name(name, "a table")
     if isinstance(data, Dataset):
         data = list(data.paths)
     if isinstance(data, pd.DataFrame | pa.Table):
@@ -209,7 +220,8 @@ def make_table(name: str, data: Data) -> StaticTable:
         raise SourceError(f"the table `{name}` has a time that is no whole microsecond: {error}") from None
 
 
-def _check_name(name: str, what: str) -> None:
+def check_name(name: str, what: str) -> None:
+    """Raises SourceError for a name that SQL cannot say."""
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
         raise SourceError(f"`{name}` cannot name {what}", hint="use letters, digits and `_`, beginning with a letter")
 
@@ -242,7 +254,7 @@ def source_arguments(source: Source) -> list[str]:
 
     A table that was in memory is told by ``data``, a name that the reader must fill in.
     """
-    spilled = source.paths[0].parent.name.startswith(_SPILL)
+    spilled = not source.paths or source.paths[0].parent.name.startswith(_SPILL)
     paths = [str(path) for path in source.paths]
     data = "data" if spilled else repr(paths[0] if len(paths) == 1 else paths)
     arguments: dict[str, object] = {

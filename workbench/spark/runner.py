@@ -12,8 +12,9 @@ import tempfile
 import threading
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -69,8 +70,8 @@ class Progress:
     details: str | None = None
 
 
-class StreamRunner:
-    """Runs one shared plan over one feed. Made once, started once; all methods may be called from any thread.
+class QueryRunner(ABC):
+    """Runs one shared plan as one Spark query. Made once, started once; all methods may be called from any thread.
 
     ``on_reports(reports)`` is called for every micro-batch, one report per bucket, in order, on a thread of Spark's;
     the next micro-batch waits for it. ``checkpoint`` is a folder that outlives the run, None a temporary one.
@@ -80,13 +81,11 @@ class StreamRunner:
         self,
         session: SparkSession,
         plan: SharedPlan,
-        feed: FeedOptions,
         on_reports: Callable[[list[Report]], None],
         checkpoint: Path | None = None,
     ) -> None:
         self._session = session
         self._plan = plan
-        self._feed = feed
         self._on_reports = on_reports
         self._checkpoint = checkpoint
         self._lock = threading.Lock()
@@ -95,6 +94,8 @@ class StreamRunner:
         self._in_force = 0
         self._forget: dict[int, set[str]] = {}
         self._progress = Progress()
+        #: The latest micro-batch, and the progress before it.
+        self._before = -1, self._progress
         self._recent: deque[tuple[float, int]] = deque()
         self._wake = threading.Event()
         self._over = threading.Event()
@@ -106,10 +107,12 @@ class StreamRunner:
         """Start the query on Spark and return. Raises EngineError where Spark refuses it."""
         # Below the context's own folder, which the JVM removes even when this process is killed.
         scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=self._session.sparkContext._temp_dir))
-        self._folder = RunFolder(scratch / "run")
+        lasting = self._checkpoint or scratch
+        self._plans = PlanFolder(lasting / "winquery-plans")
+        self._publish()
         try:
             with this_python(self._session.sparkContext):
-                self._query = self._launch(self._checkpoint or scratch / "checkpoint")
+                self._query = self._launch(scratch, lasting)
         except PySparkException as error:
             shutil.rmtree(scratch, ignore_errors=True)
             raise EngineError(root_cause(str(error))) from error
@@ -154,7 +157,7 @@ class StreamRunner:
         """
         inside = threading.get_ident() == self._callback
         if finish:
-            self._folder.request_finish()
+            self._request_finish()
             if inside or self._over.wait(timeout):
                 return self._over.is_set()
         self._end("stopped")
@@ -175,19 +178,34 @@ class StreamRunner:
             rate = sum(rows for _, rows in self._recent) / max(span, 0.5)
             return replace(self._progress, rows_per_s=rate)
 
-    def _launch(self, checkpoint: Path) -> Any:
-        session = self._session
-        keys = bucket_keys(bucket_count(session.sparkContext))
-        lasting = self._checkpoint or self._folder.path.parent
-        self._plans = PlanFolder(lasting / "winquery-plans")
-        self._publish()
-        spec = RunSpec(self._plans.path, self._plan.stream.time, self._feed, keys, lasting / "winquery-feed")
-        self._folder.write(spec)
-        session.dataSource.register(FusedSource)
-        source = session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path)).load()
-        processor = BucketProcessor(uuid.uuid4().hex)
-        results = source.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
+    @abstractmethod
+    def _launch(self, scratch: Path, lasting: Path) -> Any:
+        """Start the query on Spark. ``scratch`` ends with the run, ``lasting`` with the checkpoint."""
+
+    @abstractmethod
+    def _request_finish(self) -> None:
+        """Ask for one last micro-batch that closes all windows."""
+
+    def _goes_on(self) -> bool:
+        """Whether the query runs; asked all the time."""
+        return bool(self._query.isActive)
+
+    def _clock(self, latest: Any) -> int | None:
+        """The arrival time reached by the latest micro-batch, of a source that has such."""
+        return None
+
+    def _write(
+        self, messages: DataFrame, checkpoint: Path, given: Mapping[int, bytes] | None = None, **trigger: Any
+    ) -> Any:
+        """Levels 2 and 3 and the way to the driver, started on the messages of level 1.
+
+        ``given`` are the plans where the messages bring none; see :class:`BucketProcessor`.
+        """
+        processor = BucketProcessor(uuid.uuid4().hex, given)
+        results = messages.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
         writer = results.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
+        if trigger:
+            writer = writer.trigger(**trigger)
         return writer.foreachBatch(self._apply).start()
 
     def _publish(self) -> None:
@@ -205,11 +223,14 @@ class StreamRunner:
 
     def _apply(self, results: DataFrame, batch: int) -> None:
         """Spark's callback with the result blobs of one micro-batch."""
+        if self._ending == "finished":  # rows that came after the end, while the query was being stopped
+            return
         self._callback = threading.get_ident()
         try:
-            reports = [decode_report(payload) for payload in results.toArrow().column("payload").to_pylist()]
+            payloads = results.toArrow().column("payload").to_pylist()
+            reports = [replace(decode_report(payload), batch=batch) for payload in payloads]
             self._on_reports(reports)
-            self._count(reports)
+            self._count(batch, reports)
         except Exception:
             # A stop cancels the jobs of a running batch: that is no failure, and the batch will not be committed.
             if self._ending is None:
@@ -217,10 +238,12 @@ class StreamRunner:
         finally:
             self._callback = None
 
-    def _count(self, reports: list[Report]) -> None:
+    def _count(self, batch: int, reports: list[Report]) -> None:
         now = time.monotonic()
         with self._lock:
-            before = self._progress
+            # A micro-batch that was stopped before Spark took note of its end runs again: it counts once.
+            before = self._before[1] if batch == self._before[0] else self._progress
+            self._before = batch, before
             late = Counter(before.late)
             self._in_force = max([self._in_force, *(report.plan for report in reports)])
             for version in [version for version in self._forget if version <= self._in_force]:
@@ -234,7 +257,7 @@ class StreamRunner:
                 before,
                 state="running",
                 rows=before.rows + rows,
-                watermark=max((r.watermark for r in reports if r.watermark is not None), default=None),
+                watermark=max((r.watermark for r in reports if r.watermark is not None), default=before.watermark),
                 max_event=max((r.max_event for r in reports if r.max_event is not None), default=before.max_event),
                 late=dict(late),
                 ahead=before.ahead + (reports[0].ahead if reports else 0),
@@ -272,9 +295,9 @@ class StreamRunner:
             self._moved.notify_all()
 
     def _live(self) -> Progress:
-        query = self._query
-        while not self._wake.wait(_LOOK) and query.isActive:
+        while not self._wake.wait(_LOOK) and self._goes_on():
             pass
+        query = self._query
         self._ask_spark()
         if self._ending is not None:
             query.stop()
@@ -295,10 +318,43 @@ class StreamRunner:
             return
         if latest is None:
             return
-        offset = json.loads(latest.sources[0].endOffset or "null") or {}
         seconds = latest.durationMs.get("triggerExecution", 0) / 1000
         with self._lock:
-            self._progress = replace(self._progress, clock=offset.get("clock"), batch_seconds=seconds)
+            self._progress = replace(self._progress, clock=self._clock(latest), batch_seconds=seconds)
+
+
+class StreamRunner(QueryRunner):
+    """Runs one shared plan over one feed; see :class:`QueryRunner`."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        plan: SharedPlan,
+        feed: FeedOptions,
+        on_reports: Callable[[list[Report]], None],
+        checkpoint: Path | None = None,
+    ) -> None:
+        super().__init__(session, plan, on_reports, checkpoint)
+        self._feed = feed
+
+    def _launch(self, scratch: Path, lasting: Path) -> Any:
+        session = self._session
+        keys = bucket_keys(bucket_count(session.sparkContext))
+        self._folder = RunFolder(scratch / "run")
+        self._folder.write(
+            RunSpec(self._plans.path, self._plan.stream.time, self._feed, keys, lasting / "winquery-feed")
+        )
+        session.dataSource.register(FusedSource)
+        source = session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path)).load()
+        return self._write(source, self._checkpoint or scratch / "checkpoint")
+
+    def _request_finish(self) -> None:
+        self._folder.request_finish()
+
+    def _clock(self, latest: Any) -> int | None:
+        offset = json.loads(latest.sources[0].endOffset or "null") or {}
+        clock: int | None = offset.get("clock")
+        return clock
 
 
 def _remove(folder: Path) -> None:

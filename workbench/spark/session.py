@@ -61,6 +61,17 @@ def get_session(*, master: str = "local[*]", ui: bool = False) -> SparkSession:
         return _ours[1]
 
 
+def session_like(theirs: SparkSession) -> SparkSession:
+    """A session for a stream of the user's: the settings of their session, and above them what our queries need."""
+    session = theirs.newSession()
+    for name, value in theirs.conf.getAll.items():
+        if session.conf.isModifiable(name) and session.conf.get(name, None) != value:
+            session.conf.set(name, value)
+    for name, value in _sql_settings(theirs.sparkContext).items():
+        session.conf.set(name, value)
+    return session
+
+
 def is_running() -> bool:
     """Whether :func:`get_session` would answer at once."""
     return _running_context() is not None
