@@ -36,8 +36,9 @@ class Finals:
             assert self.gate.wait(LONG)
         self.let_pass -= 1
         for _, batch in (result for report in reports for result in report.results):
-            values = zip(*(column.to_pylist() for column in batch.values), strict=True)
-            rows = zip(batch.keys[0].to_pylist(), batch.starts.tolist(), batch.status, values, strict=True)
+            own = batch.own()
+            values = zip(*(column.to_pylist() for column in own.values), strict=True)
+            rows = zip(own.keys[0].to_pylist(), own.starts.tolist(), own.status, values, strict=True)
             for key, start, status, value in rows:
                 if status == Status.FINAL:
                     assert self.found.setdefault((key, start // SECOND), value) == value

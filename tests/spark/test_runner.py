@@ -41,11 +41,12 @@ class Collector:
         found: dict[tuple[str, int], tuple[int, int]] = {}
         for reports in self.batches:
             for _, batch in (result for report in reports for result in report.results):
+                own = batch.own()
                 rows = zip(
-                    batch.keys[0].to_pylist(),
-                    batch.starts,
-                    batch.status,
-                    *(v.to_pylist() for v in batch.values),
+                    own.keys[0].to_pylist(),
+                    own.starts,
+                    own.status,
+                    *(v.to_pylist() for v in own.values),
                     strict=True,
                 )
                 for key, start, status, total, n in rows:
