@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from benchmarks.lab import LabPage, end_kernels, find_chromium, open_chromium, open_jupyter, write_notebook
 
@@ -56,14 +58,14 @@ WATCH = """() => {
   const models = () => [...doc()._all_models.values()]
   window.probe = {
     seen: [],
-    source: models().find((m) => m.type === "ColumnDataSource" && "y19" in m.data && m.data.y0?.length
-                          && Math.abs(m.data.y0.at(-1) * 1000 - Date.now()) < 60_000),
+    source: models().find((m) => m.type === "ColumnDataSource" && "first" in m.data && m.data.ys.length === 40
+                          && Math.abs(m.data.ys[20].at(-1) * 1000 - Date.now()) < 60_000),
     range: models().find((m) => m.type === "Range1d"),
     strip: models().find((m) => m.type === "Div" && m.text.includes("level:")),
   }
   let last = 0
   const look = () => {
-    const value = (probe.source.data.y0?.at(-1) ?? 0) * 1000
+    const value = (probe.source.data.ys[20]?.at(-1) ?? 0) * 1000
     if (value > last) {
       last = value
       requestAnimationFrame(() => setTimeout(() => probe.seen.push(Date.now() - value)))
@@ -90,6 +92,16 @@ CELL = """async (panel) => {
   await panel.sessionContext.session.kernel.requestExecute({code: "1 + 1"}).done
   return performance.now() - begin
 }"""
+
+
+def processor_seconds(kernel: int) -> tuple[float, float]:
+    """Processor time so far of the kernel, and of all processes of the browser that this process has started."""
+    browser = 0.0
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if "chrom" in process.name():
+                browser += sum(process.cpu_times()[:2])
+    return sum(psutil.Process(kernel).cpu_times()[:2]), browser
 
 
 @contextmanager

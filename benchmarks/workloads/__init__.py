@@ -15,6 +15,9 @@ from benchmarks.workloads import (
     live_memory,
     over_rows,
     slicing,
+    slicing_aggregates,
+    slicing_disorder,
+    slicing_memory,
     slideside_fig3,
 )
 
@@ -31,6 +34,9 @@ _MODULES = (
     kernels_fold,
     over_rows,
     slicing,
+    slicing_disorder,
+    slicing_aggregates,
+    slicing_memory,
     slideside_fig3,
     lightsaber_fig15,
 )

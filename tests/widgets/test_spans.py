@@ -82,8 +82,8 @@ def test_a_dashboard_of_sessions_shows_bounds_and_a_picture() -> None:
     view = DashboardView(results)
     view.refresh()
     final = view.panels[0].final.data
-    assert final["w0"][0] == 0
-    assert final["e0"][0] == 10 * MINUTE / 1_000
+    assert final["w"][0] == 0
+    assert final["e"][0] == 10 * MINUTE / 1_000
     assert view.panels[-1].figure.xaxis[0].axis_label == "time (UTC)"
     assert view.visible[0] <= 0
     assert picture(results).count("M84.0") >= 1, "a's first session begins at the left edge"

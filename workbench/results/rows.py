@@ -29,8 +29,7 @@ def rows_of(schema: Schema, batches: Sequence[ResultBatch], labels: Sequence[str
     names = pa.array([member.name.lower() for member in Status])
     parts = []
     for batch in batches:
-        label = labels[batch.level]
-        own = batch.own()
+        label, own = labels[batch.level], batch.own()
         ends = own.starts + sizes[label] if own.ends is None else own.ends
         level = pa.array([label]).take(pa.array(np.zeros(len(own), np.int64)))
         columns = [level, *own.keys, pa.array(own.starts), pa.array(ends), *own.values]
