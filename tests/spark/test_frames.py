@@ -27,7 +27,7 @@ def events(spark: Any) -> Any:
 @pytest.mark.parametrize(
     ("change", "options", "message", "hint"),
     [
-        (lambda df: df, {"time": "tz"}, "no column `tz` for `time`", "did you mean `ts`"),
+        (lambda df: df, {"time": "tz"}, "no column `tz` for `time`", "known: `id`, `key`, `ts`"),
         (lambda df: df, {}, "needs its event time", "timestamp columns: `ts`"),
         (
             lambda df: df.withColumn("ts", F.col("ts").cast("string")),
@@ -138,6 +138,6 @@ def test_the_same_cell_twice_is_one_query(spark: Any) -> None:
 
 def test_batches_are_joined_until_they_are_worth_a_call() -> None:
     """Case R2: empty input is accepted."""
-    parts = [pa.record_batch({"x": pa.array(range(size))}) for size in (0, 3, 4, 1)]
+    parts = [pa.record_batch({"x": pa.array(range(size), pa.int64())}) for size in (0, 3, 4, 1)]
     assert [len(batch) for batch in joined(parts, 5)] == [7, 1]
     assert list(joined([], 5)) == []

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, DateType, NumericType, StringType, TimestampNTZType, TimestampType
@@ -109,7 +109,12 @@ def _remedy(frame: DataFrame, name: str, kind: DataType) -> str:
 
 def columns_of(frame: DataFrame, names: Iterable[str]) -> DataFrame:
     """Some columns by their exact names, whatever signs are in these."""
-    return frame.select([F.col("`" + name.replace("`", "``") + "`") for name in names])
+    return frame.select([column(name) for name in names])
+
+
+def column(name: str) -> Column:
+    """The column of exactly this name; `col` would take a dot for a field, and no backtick at all."""
+    return F.expr("`" + name.replace("`", "``") + "`")
 
 
 def at_home_in(session: SparkSession, frame: DataFrame) -> DataFrame:

@@ -26,7 +26,7 @@ from workbench.plan import Fold, Partial, SharedPlan
 from workbench.runtime import wire
 from workbench.runtime.keys import number_keys
 from workbench.runtime.level1 import split
-from workbench.spark.frames import MESSAGES, joined, messages
+from workbench.spark.frames import MESSAGES, column, joined, messages
 
 #: Rows of a slice and key where nobody has counted them.
 USUAL_ROWS = 10
@@ -142,15 +142,15 @@ def chosen(plan: SharedPlan, asked: str) -> tuple[str, str]:
 def tungsten(plan: SharedPlan, rows: DataFrame, keys: tuple[int, ...]) -> DataFrame:
     """The messages of level 1 for a plan that :func:`why_not` has nothing against."""
     (fold,) = plan.folds
-    stamp = F.unix_micros(_column(plan.stream.time))
+    stamp = F.unix_micros(column(plan.stream.time))
     edges = [stamp - F.pmod(stamp - F.lit(edge.phase), F.lit(edge.period)) for edge in plan.edges]
     start = F.greatest(*edges) if len(edges) > 1 else edges[0]
-    by = [_column(_name(named.expression)).alias(f"k{place}") for place, named in enumerate(fold.keys)]
-    kept = rows.where(_column(plan.stream.time).isNotNull())
+    by = [column(_name(named.expression)).alias(f"k{place}") for place, named in enumerate(fold.keys)]
+    kept = rows.where(column(plan.stream.time).isNotNull())
     if fold.where is not None:
         kept = kept.where(F.expr(str(fold.where)))
-    wanted = [column for partial in fold.partials for column in _aggregates(partial)]
-    named = [column.alias(f"p{place}") for place, column in enumerate(wanted)]
+    wanted = [each for partial in fold.partials for each in _aggregates(partial)]
+    named = [each.alias(f"p{place}") for place, each in enumerate(wanted)]
     return kept.groupBy(start.alias(_SLICE), *by).agg(*named).mapInArrow(_Pack(fold, keys), MESSAGES)
 
 
@@ -190,7 +190,7 @@ class _Pack:
 
 def _aggregates(partial: Partial) -> list[SparkColumn]:
     """Spark's aggregates that a partial is made of."""
-    names = [_column(_name(each)) for each in partial.arguments]
+    names = [column(_name(each)) for each in partial.arguments]
     if partial.kind != "count":
         return _OFFERS[partial.kind].columns(names[0])
     if not names:
@@ -199,10 +199,6 @@ def _aggregates(partial: Partial) -> list[SparkColumn]:
     for name in names[1:]:
         known = known & name.isNotNull()
     return [F.count(F.when(known, F.lit(1)))]
-
-
-def _column(name: str) -> SparkColumn:
-    return F.col("`" + name.replace("`", "``") + "`")
 
 
 def _name(expression: Expression) -> str:
