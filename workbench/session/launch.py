@@ -50,7 +50,6 @@ Launch = Callable[[SharedPlan, Source, int | None, Deliver], Runner]
 
 def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliver) -> Runner:
     """A runner on the running Spark session, or a new local one. PySpark is imported no earlier than here."""
-    from workbench.spark.replay import ReplayOptions
     from workbench.spark.runner import StreamRunner
     from workbench.spark.session import get_session
 
@@ -59,14 +58,7 @@ def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliv
         from workbench.spark.streaming import FrameRunner
 
         return (FrameRunner if source.is_streaming else BackfillRunner)(plan, source.options, deliver)
-    options = ReplayOptions(
-        paths=tuple(map(str, source.paths)),
-        arrival=source.arrival,
-        speed=source.speed,
-        max_rows=source.max_rows,
-        resume_clock=clock,
-    )
-    return StreamRunner(get_session(), plan, options, deliver)
+    return StreamRunner(get_session(), plan, source.feed_options(clock), deliver)
 
 
 def spark_of(source: Source) -> SparkSession:

@@ -23,13 +23,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from workbench.errors import EngineError
+from workbench.feeds import FeedOptions
 from workbench.logical import Workload
 from workbench.plan import SharedPlan, carry, compile_workload
 from workbench.runtime.wire import Report, decode_report
 from workbench.spark.buckets import bucket_keys
 from workbench.spark.failure import root_cause
+from workbench.spark.fused import FusedSource, PlanFolder, RunFolder, RunSpec, open_plan
 from workbench.spark.processor import OUTPUT, BucketProcessor
-from workbench.spark.replay import PlanFolder, ReplayOptions, ReplaySource, RunFolder, RunSpec, open_plan
 from workbench.spark.session import bucket_count, log_tail, this_python
 
 State = Literal["starting", "running", "finished", "stopped", "failed"]
@@ -44,10 +45,11 @@ _RECENT = 5.0
 class Progress:
     """Where a stream is. Times in microseconds of event time, None before the first row.
 
-    ``late`` counts late rows by query, ``ahead`` the rows too far in the future to move the watermark. ``slices`` and
-    ``tuples`` (rows) are what is kept, in ``state_bytes``. ``clock`` is the arrival time reached by a replay with a
-    speed. ``batch_seconds`` is how long the latest micro-batch took. ``error`` is one readable line of a failed
-    stream, ``details`` all that Spark said about it.
+    ``late`` counts late rows by query, ``ahead`` the rows too far in the future to move the watermark, ``dropped``
+    those that could not be read, where the source was told to leave them out. ``slices`` and ``tuples`` (rows) are
+    what is kept, in ``state_bytes``. ``clock`` is the arrival time reached by a replay with a speed.
+    ``batch_seconds`` is how long the latest micro-batch took. ``error`` is one readable line of a failed stream,
+    ``details`` all that Spark said about it.
     """
 
     state: State = "starting"
@@ -57,6 +59,7 @@ class Progress:
     max_event: int | None = None
     late: dict[str, int] = field(default_factory=dict)
     ahead: int = 0
+    dropped: int = 0
     batches: int = 0
     batch_seconds: float = 0.0
     slices: int = 0
@@ -258,6 +261,7 @@ class QueryRunner(ABC):
                 max_event=max((r.max_event for r in reports if r.max_event is not None), default=before.max_event),
                 late=dict(late),
                 ahead=before.ahead + (reports[0].ahead if reports else 0),
+                dropped=before.dropped + (reports[0].dropped if reports else 0),
                 batches=before.batches + 1,
                 slices=sum(report.slices for report in reports),
                 tuples=sum(report.tuples for report in reports),
@@ -320,26 +324,28 @@ class QueryRunner(ABC):
 
 
 class StreamRunner(QueryRunner):
-    """Runs one shared plan over one replay; see :class:`QueryRunner`."""
+    """Runs one shared plan over one feed; see :class:`QueryRunner`."""
 
     def __init__(
         self,
         session: SparkSession,
         plan: SharedPlan,
-        replay: ReplayOptions,
+        feed: FeedOptions,
         on_reports: Callable[[list[Report]], None],
         checkpoint: Path | None = None,
     ) -> None:
         super().__init__(session, plan, on_reports, checkpoint)
-        self._replay = replay
+        self._feed = feed
 
     def _launch(self, scratch: Path, lasting: Path) -> Any:
         session = self._session
         keys = bucket_keys(bucket_count(session.sparkContext))
         self._folder = RunFolder(scratch / "run")
-        self._folder.write(RunSpec(self._plans.path, self._plan.stream.time, self._replay, keys))
-        session.dataSource.register(ReplaySource)
-        source = session.readStream.format(ReplaySource.name()).option("run_dir", str(self._folder.path)).load()
+        self._folder.write(
+            RunSpec(self._plans.path, self._plan.stream.time, self._feed, keys, lasting / "winquery-feed")
+        )
+        session.dataSource.register(FusedSource)
+        source = session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path)).load()
         return self._write(source, self._checkpoint or scratch / "checkpoint")
 
     def _request_finish(self) -> None:
