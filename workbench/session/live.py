@@ -166,7 +166,7 @@ class LiveQuery:
     def python(self) -> str:
         """Python that defines the source, runs the query and shows its dashboard, as far as files tell the source."""
         call = ", ".join([f'"{self._stream.source.name}"', *source_arguments(self._stream.source)])
-        missing = "# data: the table that the source was made of\n" if ", data" in call else ""
+        missing = "# data: what the source was made of\n" if ", data" in call else ""
         return (
             f"import workbench\n\n{missing}workbench.source({call})\n"
             f'workbench.dashboard("""\n{self.sql()}\n""", name="{self.name}")\n'
