@@ -24,7 +24,7 @@ from workbench.plan import SharedPlan, carry
 from workbench.runtime.folding import plan_columns
 from workbench.runtime.wire import Report, decode_report, signal
 from workbench.spark.failure import root_cause
-from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, columns_of
+from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, column, columns_of
 from workbench.spark.fused import open_plan, without_tables
 from workbench.spark.runner import Progress
 from workbench.spark.session import bucket_count, this_python
@@ -109,7 +109,7 @@ class BackfillRunner:
         buckets = tuple(range(bucket_count(self._context)))
         rows = columns_of(self._options.frame, plan_columns(self._plan))
         if self._variant == "tungsten":
-            latest = F.max(F.unix_micros(rows[0])).alias("max_event")
+            latest = F.max(F.unix_micros(column(self._plan.stream.time))).alias("max_event")
             messages = tungsten(self._plan, rows.observe(self._seen, F.count("*").alias("rows"), latest), buckets)
         else:
             messages = rows.mapInArrow(ArrowFold({0: pickle.dumps(self._plan)}, buckets), MESSAGES)
