@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from workbench.algebra import AGGREGATES
-from workbench.language.clauses import refuse_clauses
+from workbench.language.clauses import bind_fill, refuse_clauses
 from workbench.language.over import OverBinder, has_over
 from workbench.language.relations import Catalog
 from workbench.language.scalars import ExpressionBinder, Scope
@@ -19,7 +19,7 @@ from workbench.logical import AnyWindow, EachRow, Expression, Field, Literal, Na
 from workbench.logical.expressions import aggregate_calls
 
 #: Clauses that a statement may have.
-_CLAUSES = {"expressions", "from_", "where", "group", "having", "joins", "with_", "windows"}
+_CLAUSES = {"expressions", "from_", "where", "group", "having", "fill", "joins", "with_", "windows"}
 
 #: Columns that every result has; no key or value may take their names.
 _RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "status", "revision")
@@ -70,15 +70,15 @@ class _StatementBinder:
         kept = None
         if having is not None:
             kept = self._binder("HAVING", keys=frozenset(group.keys), aliases=aliases).condition(having.this)
-        relation = self._relation
-        return Query(name, relation.stream, relation.filter_with(condition), keys, group.windows, values, kept)
+        relation, fill = self._relation, bind_fill(self._text, self._select, group.windows, items)
+        return Query(name, relation.stream, relation.filter_with(condition), keys, group.windows, values, kept, fill)
 
     def _each_row(self) -> tuple[_Group, list[tuple[exp.Expr, str, Expression]]]:
         """What the select items with OVER are partitioned by, and all items."""
-        for clause in ("group", "having"):
+        for clause in ("group", "having", "fill"):
             if self._select.args.get(clause) is not None:
                 raise self._text.error(
-                    "OVER gives a result for each row, GROUP BY and HAVING one for each group",
+                    "OVER gives a result for each row; GROUP BY, HAVING and FILL are about groups",
                     self._select.args[clause],
                     hint="write two queries; their rows are read once all the same",
                 )
