@@ -90,7 +90,7 @@ def test_views_keys_themes_and_files(lab: Callable[..., Any], notebook: Path, tm
     wait_ground(page, DARK)
     shoot(page, "dashboard-dark")
     press(page, "Multiples")
-    page.page.get_by_text("mean_delay").first.wait_for(state="attached")
+    page.figure(4).wait_for(state="visible")
     time.sleep(1)
     shoot(page, "multiples-dark")
     press(page, "Table")

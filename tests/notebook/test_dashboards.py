@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from inprocess import InProcessRunner
+from ipywidgets.widgets.widget import _instances
 
 from workbench.errors import QueryError
 from workbench.notebook import api, dashboards
@@ -64,6 +66,27 @@ def test_waiting_for_results(session: Session) -> None:
     empty = api.run("SELECT count(*) AS n FROM nothing GROUP BY window(ts, '1 minute')", name="empty")
     assert not empty.wait_for_results(1)
     assert empty.results().empty
+
+
+def test_thirty_runs_of_a_cell_leave_one_query_one_picture_and_no_thread(
+    session: Session, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(name: str) -> None:
+        dashboards.show(api.run(SQL, name=name))
+
+    names = ("first", "second", "third")
+    for name in names:
+        run(name)
+    threads, widgets = threading.active_count(), len(_instances)
+    for _ in range(30):
+        run("first")
+    assert threading.active_count() == threads
+    assert len(_instances) == widgets
+    assert sorted(live.name for live in session.queries()) == sorted(names)
+    for name in names:
+        LiveDashboard.close_named(name)
+    assert len(_instances) == widgets - 2 * len(names), "a dashboard and its layout each"
+    capsys.readouterr()
 
 
 def test_the_form_runs_and_writes_cells(session: Session) -> None:
