@@ -24,7 +24,7 @@ _CLAUSES = {"expressions", "from_", "where", "group", "having", "fill", "joins",
 #: Columns that every result has; no key or value may take their names.
 _RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "status", "revision")
 
-_NO_WINDOW_HINT = "add `window(ts, '10 minutes')` or `zoom(ts, '15 minutes / 1 minute', '1 day / 1 hour')`"
+_NO_WINDOW_HINT = "add `window({time}, '10 minutes')` or `zoom({time}, '15 minutes / 1 minute', '1 day / 1 hour')`"
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,8 @@ class _StatementBinder:
     def _group(self) -> _Group:
         clause = self._select.args.get("group")
         if clause is None:
-            raise self._text.error("the query has no GROUP BY with a window", self._select, hint=_NO_WINDOW_HINT)
+            hint = self._no_window_hint()
+            raise self._text.error("the query has no GROUP BY with a window", self._select, hint=hint)
         for kind, value in clause.args.items():
             if value and kind != "expressions":
                 raise self._text.error(f"`GROUP BY {kind.upper()}` is not supported", clause, hint="name the keys")
@@ -125,8 +126,11 @@ class _StatementBinder:
                 key = self._key(node)
                 keys.setdefault(key, self._own_name(node, key))
         if form is None:
-            raise self._text.error("GROUP BY has no window", clause, hint=_NO_WINDOW_HINT)
+            raise self._text.error("GROUP BY has no window", clause, hint=self._no_window_hint())
         return _Group(keys, form[1])
+
+    def _no_window_hint(self) -> str:
+        return _NO_WINDOW_HINT.format(time=self._relation.view.time)
 
     def _form(self, node: exp.Expr) -> tuple[AnyWindow, ...]:
         return bind_form(self._text, node, self._relation.view, self._binder("a window form").bind)

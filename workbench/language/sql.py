@@ -88,6 +88,8 @@ _FIRST_WORDS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Offset: ("OFFSET",),
     exp.Join: ("JOIN", ","),
 }
+#: Words that no column can be called without backticks.
+_RESERVED = (TokenType.CASE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.ON)
 _OPENING = {"(": ")", "[": "]", "CASE": "END"}
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 _BEGINNINGS = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN, TokenType.SEMICOLON)
@@ -289,7 +291,11 @@ def _syntax_error(text: SqlText, error: ParseError) -> QueryError:
     message = f"cannot read the SQL at `{place}`" + (f": {wanted}" if wanted else "")
     opened = text.sql.rfind("{{", 0, span.start + 1)
     in_parameter = opened >= 0 and "}}" not in text.sql[opened : span.start]
-    return text.error(message, span, hint="a parameter is one name, `{{name}}`" if in_parameter else None)
+    hint = "a parameter is one name, `{{name}}`" if in_parameter else None
+    token = next((token for token in text.tokens if token.start == span.start), None)
+    if hint is None and token is not None and token.token_type in _RESERVED:
+        hint = f"`{place}` is a word of SQL; a column of that name stands in backticks"
+    return text.error(message, span, hint=hint)
 
 
 def _position(sql: str, line: int, column: int) -> int:
