@@ -44,8 +44,10 @@ ALL = tuple(TYPES)
 
 
 def cannot_begin(query: Query) -> bool:
-    """A session with a gap of each row's own cannot begin in the middle."""
-    return any(isinstance(window, Session) and not isinstance(window.gap, int) for window in query.windows)
+    """A session with a gap of each row's own cannot begin in the middle, nor can what is filled."""
+    return query.fill is not None or any(
+        isinstance(window, Session) and not isinstance(window.gap, int) for window in query.windows
+    )
 
 
 def finals(engine: Engine, query: Query) -> Answer:

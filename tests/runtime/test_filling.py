@@ -20,7 +20,7 @@ from strategies import SCHEMA, SECOND, fills, streams, workloads
 
 from workbench.errors import QueryError
 from workbench.language import parse_queries
-from workbench.logical import AggregateCall, Call, Literal, Stream, Workload
+from workbench.logical import AggregateCall, Call, Fill, Literal, Stream, Workload
 from workbench.plan import compile_workload, explain
 from workbench.runtime import BucketOperator
 from workbench.runtime.engine import Engine
@@ -161,3 +161,21 @@ def test_filled_windows_equal_the_oracle_through_restarts(
     for query in workload.queries:
         assert_same(answer_of(engine.results[query.name]), expected[query.name])
     assert engine.late == late
+
+
+def test_a_filled_query_goes_on_through_a_change_and_does_not_begin_with_one() -> None:
+    """What `PREVIOUS` has in mind is carried over, and written and read back."""
+    engine = start("FILL PREVIOUS")
+    running = engine.plan.queries[0].query
+    engine.step([table([(0.0, "a", 4.0), (3.0, "b", None)])])
+    more = replace(running, name="r", fill=None, where=None)
+    workload = Workload(running.stream, (running, more))
+    engine.change(compile_workload(workload, running=engine.plan))
+    engine.step([table([(5.0, "b", 2.0)])])
+    assert [row[1:5] for row in told(engine) if row[0] == "a"] == [
+        (0.0, 1, 4.0, "final"),
+        *[(t, 0, 4.0, "final") for t in (1.0, 2.0, 3.0, 4.0)],
+    ]
+    filled = replace(more, fill=Fill.NULL)
+    with pytest.raises(QueryError, match="the query `r` with FILL cannot begin while the stream runs"):
+        engine.change(compile_workload(Workload(running.stream, (running, filled)), running=engine.plan))

@@ -256,3 +256,20 @@ def test_a_clock_that_runs_ahead_does_not_close_everything() -> None:
         (0, 1, "final"), (10, 2, "final"), (far, 2, "final"),
     ]  # fmt: skip
     assert engine.late == {"q": 0}
+
+
+def test_o1_time_goes_on_while_a_stream_is_idle() -> None:
+    """[ksql, tremor, Quix] t = 1, 2, then silence: the window is provisional until 8 s have passed behind the 2.
+
+    A row that comes after all, at 9, is late for it and counted; one at 11 begins the next window.
+    """
+    engine = start("window(ts, '10 seconds')")
+    engine.step([], passed=100 * SECOND)  # before the first row there is no time to go on from
+    engine.step([table([(1, 1), (2, 1)])])
+    engine.step([], passed=round(7.9 * SECOND))
+    assert told(engine) == [(0, 10, 2, 2, "provisional", 0)]
+    engine.step([], passed=8 * SECOND)
+    assert told(engine) == [(0, 10, 2, 2, "final", 0)]
+    engine.step([table([(9, 5), (11, 3)])])
+    assert engine.late == {"q": 1}
+    assert told(engine) == [(0, 10, 2, 2, "final", 0), (10, 20, 1, 3, "provisional", 0)]

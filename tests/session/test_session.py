@@ -180,3 +180,15 @@ def test_an_over_query_gives_a_row_for_each_row(session: Session) -> None:
         {"k": None, "v": 4.0, "t": 4.0, "n": 1},
     ]
     assert "rows are kept, because every row is an edge" in handle.explain()
+
+
+def test_an_idle_time_out_is_a_duration_of_a_stream_that_can_fall_silent() -> None:
+    table = pa.table({"ts": pa.array([0], pa.timestamp("us", "UTC"))})
+    made = make_source("s", table, time="ts", replay="2x", idle="30 seconds")
+    assert made.stream.idle == 30_000_000
+    with pytest.raises(SourceError, match="`idle` has no meaning for a recording that is read as fast as possible"):
+        make_source("s", table, time="ts", idle="30 seconds")
+    with pytest.raises(SourceError, match="cannot read the idle time-out"):
+        make_source("s", table, time="ts", replay="2x", idle="soon")
+    with pytest.raises(SourceError, match="the idle time-out must not be negative"):
+        make_source("s", table, time="ts", replay="2x", idle="-1 second")

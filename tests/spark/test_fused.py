@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -201,3 +202,39 @@ def test_any_speed_ends_at_the_last_row(tmp_path: Path, speed: float) -> None:
     source.latestOffset(source.initialOffset(), ReadMaxRows(10))
     clock.now += 10_000
     assert source.latestOffset(source.initialOffset(), ReadMaxRows(10))["finished"]
+
+
+def test_o1_a_silent_stream_goes_on_with_the_clock_after_the_time_out(tmp_path: Path) -> None:
+    """Rows arrive at 0 and at 1000 s, replayed at twice the speed; the time-out is 5 s of wall time.
+
+    ::
+
+        wall    0    5    5.5    6              40
+        event   0    0    (1)    2              70     in steps of a second of wall time, 2 s of event time
+    """
+    clock = Clock()
+    source = reader(tmp_path, [0, 1000], clock, speed=2.0 * SECOND)
+    spec = RunFolder(tmp_path / "run").read()
+    RunFolder(tmp_path / "run").write(replace(spec, idle=5 * SECOND))
+    first = source.latestOffset(source.initialOffset(), ReadMaxRows(4))
+    assert first == {"row": 1, "clock": 0, "finished": False, "plan": 1}
+    begun = clock.now
+    offset, told = first, []
+    for wall in (0, 4.9, 5.5, 6, 6.5, 40):
+        clock.now = begun + wall
+        after = source.latestOffset(offset, ReadMaxRows(4))
+        if after is not offset:
+            told.append((wall, after["passed"] / SECOND))
+            [partition] = source.partitions(offset, after)
+            assert (partition.pieces, partition.passed, partition.finish) == ((), after["passed"], False)
+        offset = after
+    assert told == [(6, 2), (40, 70)]
+    clock.now = begun + 500
+    assert source.latestOffset(offset, ReadMaxRows(4)) == {
+        "row": 2,
+        "clock": 1000 * SECOND,
+        "finished": True,
+        "plan": 1,
+    }
+    again = FusedReader(RunFolder(tmp_path / "run"), clock)
+    assert again.latestOffset(offset, ReadMaxRows(4)) is offset, "a restart begins no batch by itself"

@@ -17,7 +17,7 @@ import pyarrow as pa
 #: Fewer rows than this are not worth another task.
 TASK_ROWS = 50_000
 
-#: Which rows are out: what JSON can hold, by names that a feed chooses, except ``finished`` and ``plan``.
+#: Which rows are out: what JSON can hold, by names that a feed chooses, except ``finished``, ``plan``, ``passed``.
 Position: TypeAlias = dict[str, Any]
 
 

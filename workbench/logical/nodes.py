@@ -19,7 +19,8 @@ class Stream:
     ``time`` names a timestamp column; ``delay`` is the watermark's distance in microseconds behind the largest
     event time seen. A window that the watermark has passed is final; rows that come later still revise it for as long
     as its end is less than ``lateness`` behind the watermark, then they are late. Rows more than ``future`` ahead of
-    the wall clock do not move the watermark (None: no limit). Two streams of one name are the same stream.
+    the wall clock do not move the watermark (None: no limit). Where no row has come for ``idle`` microseconds of wall
+    time (None: never), event time goes on with the clock from then on. Two streams of one name are the same stream.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Stream:
     delay: int
     lateness: int = 0
     future: int | None = None
+    idle: int | None = None
 
 
 class Fill(Enum):

@@ -31,6 +31,7 @@ def source(
     delay: str | None = None,
     lateness: str | None = None,
     future: str | None = None,
+    idle: str | None = None,
     max_rows: int = 100_000,
     format: str | None = None,
     schema: Columns | None = None,
@@ -53,7 +54,9 @@ def source(
     ``delay`` is how far behind the latest row the watermark stays; a window that it has passed is final. Rows that
     come later than that still revise final results for as long as ``lateness`` says (by default not at all); then
     they are late: they are counted and change nothing. ``future`` is for clocks that go wrong: rows whose event time
-    is further ahead of the wall clock than that count in their windows, but do not move the watermark.
+    is further ahead of the wall clock than that count in their windows, but do not move the watermark. ``idle`` is
+    for streams that fall silent: where no row has come for so long, event time goes on with the clock (at the speed
+    of a replay), so that open windows close.
 
     ``data`` may also be a Spark DataFrame of your own session. A streaming one runs as one Spark query, with
     ``trigger`` as Spark has it: micro-batch after micro-batch, every ``'5 seconds'``, or ``'available_now'``, which
@@ -71,6 +74,7 @@ def source(
         delay=delay,
         lateness=lateness,
         future=future,
+        idle=idle,
         max_rows=max_rows,
         format=format,
         schema=schema,

@@ -34,6 +34,12 @@ def carry(old: SharedPlan, new: SharedPlan) -> Carried:
                 f"the OVER query `{entry.query.name}` cannot begin while the stream runs: frames reach back",
                 hint="start the query from the first row, with `history=True`",
             )
+        if entry.query.fill is not None and entry.query not in running:
+            raise QueryError(
+                f"the query `{entry.query.name}` with FILL cannot begin while the stream runs: "
+                "which keys there are, and what was before, is not known",
+                hint="start the query from the first row, with `history=True`",
+            )
     before = {_shape(fold): place for place, fold in enumerate(old.folds)}
     folds = tuple(before.get(_shape(fold)) for fold in new.folds)
     partials = tuple(_partials(old, origin, fold) for origin, fold in zip(folds, new.folds, strict=True))

@@ -57,11 +57,17 @@ class Engine:
         Assembler(self.plan).compile()
 
     def step(
-        self, tasks: Iterable[pa.Table | pa.RecordBatch], *, finish: bool = False, now: int | None = None
+        self,
+        tasks: Iterable[pa.Table | pa.RecordBatch],
+        *,
+        finish: bool = False,
+        now: int | None = None,
+        passed: int = 0,
     ) -> list[Report]:
         """One micro-batch, a table a task; ``finish`` closes all windows. Returns the buckets' reports.
 
-        ``now`` is the wall clock in microseconds, for a stream with a limit of the future.
+        ``now`` is the wall clock in microseconds, for a stream with a limit of the future; ``passed`` how far event
+        time has gone on behind the latest row while no row came.
         """
         messages = []
         for task in tasks:
@@ -70,8 +76,8 @@ class Engine:
             for batch in batches:
                 level1.fold(batch)
             messages.append(level1.messages())
-        if finish:
-            messages.append(Level1(self.plan, len(self.operators)).messages(finish=True))
+        if finish or passed:
+            messages.append(Level1(self.plan, len(self.operators)).messages(finish=finish, passed=passed))
         reports = []
         for bucket, operator in enumerate(self.operators):
             reports.append(decode_report(operator.apply([message[bucket] for message in messages])))

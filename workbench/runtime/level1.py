@@ -69,8 +69,12 @@ class Level1:
             latest = int(near.max())
         self._max_event = latest if self._max_event is None else max(self._max_event, latest)
 
-    def messages(self, *, finish: bool = False) -> list[bytes]:
-        """One message for each bucket ``0 .. buckets - 1``. ``finish`` says that no row will ever follow."""
+    def messages(self, *, finish: bool = False, passed: int = 0) -> list[bytes]:
+        """One message for each bucket ``0 .. buckets - 1``.
+
+        ``finish`` says that no row will ever follow, ``passed`` how far event time has gone on behind the latest row,
+        in microseconds, while the stream was idle.
+        """
         messages = []
         for parts in self._parts:
             header = {
@@ -79,6 +83,7 @@ class Level1:
                 "ahead": self._ahead,
                 "dropped": self.dropped,
                 "finish": finish,
+                "passed": passed,
                 "folds": [head["fold"] for head, _ in parts],
             }
             messages.append(wire.pack(wire.Kind.SLICES, header, [t for _, tables in parts for t in tables]))

@@ -175,7 +175,10 @@ class BucketOperator:
         )
 
     def _tick(self, headers: list[dict[str, Any]]) -> Clock:
-        """Move the watermark: the largest event time of all tasks less the delay, never back."""
+        """Move the watermark: the largest event time of all tasks less the delay, never back.
+
+        Time that has passed while the stream was idle counts from the largest event time on.
+        """
         state, stream = self.state, self.plan.stream
         before = -LIMIT if state.watermark is None else state.watermark
         events = [header["max_event"] for header in headers if header["max_event"] is not None]
@@ -183,7 +186,8 @@ class BucketOperator:
             state.max_event = max(events if state.max_event is None else [*events, state.max_event])
         finish = any(header["finish"] for header in headers)
         newest = -LIMIT if state.max_event is None else state.max_event
-        after = LIMIT if finish else max(before, newest - stream.delay)
+        passed = max((header.get("passed", 0) for header in headers), default=0) if state.max_event is not None else 0
+        after = LIMIT if finish else max(before, newest + passed - stream.delay)
         state.watermark = after if after > -LIMIT else None
         return Clock(before, after, newest, stream.lateness, finish)
 

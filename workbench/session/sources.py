@@ -91,6 +91,7 @@ def make_source(
     delay: str | None = None,
     lateness: str | None = None,
     future: str | None = None,
+    idle: str | None = None,
     max_rows: int = 100_000,
     format: str | None = None,
     schema: Columns | None = None,
@@ -130,7 +131,9 @@ def make_source(
         _check_time(columns, arrival, "arrival")
     if max_rows < 1:
         raise SourceError(f"`max_rows` must be at least 1, got {max_rows}")
-    stream = make_stream(name, columns, time, delay, lateness, future)
+    stream = make_stream(name, columns, time, delay, lateness, future, idle)
+    if not (follow or isinstance(data, TOPICS)) and parse_replay(replay) is None:
+        _refuse("a recording that is read as fast as possible", idle=idle)
     if follow:
         feed = FolderOptions(str(paths[0]), kind, columns, max_rows)
     elif isinstance(data, TOPICS):
@@ -139,13 +142,20 @@ def make_source(
 
 
 def make_stream(
-    name: str, schema: pa.Schema, time: str, delay: str | None, lateness: str | None, future: str | None
+    name: str,
+    schema: pa.Schema,
+    time: str,
+    delay: str | None,
+    lateness: str | None,
+    future: str | None,
+    idle: str | None = None,
 ) -> Stream:
     """The stream of a source, its durations read. Raises SourceError for one that cannot be."""
     behind = _distance("watermark delay", delay or DEFAULT_DELAY)
     allowed = _distance("allowed lateness", lateness or "0 seconds")
     ahead = None if future is None else _distance("limit of the future", future)
-    return Stream(name, schema, time, behind, allowed, ahead)
+    silence = None if idle is None else _distance("idle time-out", idle)
+    return Stream(name, schema, time, behind, allowed, ahead, silence)
 
 
 def _refuse(what: str, **options: object) -> None:

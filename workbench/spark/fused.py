@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
-from workbench.feeds import Feed, FeedOptions, Piece, Position, Tally
+from workbench.feeds import Feed, FeedOptions, Piece, Position, ReplayOptions, Tally
 
 if TYPE_CHECKING:
     from workbench.plan import SharedPlan
@@ -34,7 +34,8 @@ _BATCH = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
 
 
 #: Where a micro-batch ends: the feed's position; ``finished``, which closes all windows; ``plan``, the version of
-#: the plan that it runs, 0 before the first. Spark writes it to its log before the batch runs, so a replay decides
+#: the plan that it runs, 0 before the first; ``passed``, where the stream is idle: how far event time has gone on
+#: behind the latest row, in microseconds. Spark writes it to its log before the batch runs, so a replay decides
 #: the same.
 Offset: TypeAlias = dict[str, Any]
 
@@ -43,7 +44,7 @@ Offset: TypeAlias = dict[str, Any]
 class RunSpec:
     """All that the planner process needs: where plans are, the time column, the feed, the key of each bucket.
 
-    ``folder`` is the feed's own; like ``plans`` it lives as long as the offsets.
+    ``folder`` is the feed's own; like ``plans`` it lives as long as the offsets. ``idle`` is that of the stream.
     """
 
     plans: Path
@@ -51,6 +52,7 @@ class RunSpec:
     feed: FeedOptions
     keys: tuple[int, ...]
     folder: Path
+    idle: int | None = None
 
 
 @lru_cache(maxsize=4)
@@ -160,6 +162,12 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
         return PlanFolder(self._spec.plans)
 
     @cached_property
+    def _silence(self) -> Silence | None:
+        idle, feed = self._spec.idle, self._spec.feed
+        speed = feed.speed if isinstance(feed, ReplayOptions) else None
+        return None if idle is None else Silence(idle, speed or 1e6, self._now)
+
+    @cached_property
     def _feed(self) -> Feed:
         spec = self._spec
         return spec.feed.open(spec.time, spec.folder, self._now)
@@ -176,7 +184,7 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
         """How far the next micro-batch may go: as the feed says, within ``limit``. Never waits.
 
         The batch that takes the last row also finishes the stream. A new plan starts a batch too, whether there are
-        rows or not.
+        rows or not, and so does a second of wall time in which the stream is idle.
         """
         if start["finished"]:
             return start
@@ -185,9 +193,12 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
             return _offset(start, finished=True, plan=version)
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         position, ended = self._feed.advance(_position(start), rows)
-        if position == _position(start) and not ended and version == start["plan"]:
+        still = position == _position(start) and not ended
+        passed = 0 if self._silence is None else self._silence.passed(still, start.get("passed", 0))
+        if still and version == start["plan"] and passed == start.get("passed", 0):
             return start  # the very same object: Spark compares the texts of offsets
-        return _offset(position, finished=ended, plan=version)
+        offset = _offset(position, finished=ended, plan=version)
+        return offset | {"passed": passed} if passed else offset
 
     def partitions(self, start: Offset, end: Offset) -> list[FusedPartition]:
         """The rows between two offsets, cut into tasks; one without rows where only plan or end is new."""
@@ -195,7 +206,15 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
         runs = self._feed.pieces(_position(start), _position(end), spec.feed.tasks or len(spec.keys))
         plan, changed = self._plans.read(end["plan"]), start["plan"] != end["plan"]
         return [
-            FusedPartition(plan, end["plan"], changed and not place, spec.keys, tuple(run), end["finished"])
+            FusedPartition(
+                plan,
+                end["plan"],
+                changed and not place,
+                spec.keys,
+                tuple(run),
+                end["finished"],
+                end.get("passed", 0),
+            )
             for place, run in enumerate(runs)
         ]
 
@@ -211,7 +230,7 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
             for batch in piece.read(needed, tally):
                 level1.fold(batch)
         level1.dropped = tally.dropped
-        keys, payloads = list(partition.keys), level1.messages(finish=partition.finish)
+        keys, payloads = list(partition.keys), level1.messages(finish=partition.finish, passed=partition.passed)
         if partition.announce:
             payloads += [encode_plan(partition.version, without_tables(plan))] * len(keys)
             keys *= 2
@@ -227,9 +246,34 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
             self._feed.close()
 
 
+class Silence:
+    """How long no row has come, and how far event time goes on because of it.
+
+    ``idle`` is the time-out in microseconds of wall time, ``pace`` the microseconds of event time to a second of it.
+    The silence is measured in this process: after a restart it begins anew.
+    """
+
+    def __init__(self, idle: int, pace: float, now: Callable[[], float]) -> None:
+        self._idle = idle / 1e6
+        self._pace = pace
+        self._now = now
+        self._since: float | None = None
+
+    def passed(self, still: bool, before: int) -> int:
+        """How far event time has gone on behind the latest row; ``before`` until a second more is over.
+
+        ``still``: no row has come since the last call.
+        """
+        if not still or self._since is None:
+            self._since = self._now()
+            return before if still else 0
+        passed = int((self._now() - self._since - self._idle) * self._pace)
+        return passed if passed >= before + self._pace else before
+
+
 def _position(offset: Offset) -> Position:
     """The part of an offset that is the feed's."""
-    return {name: value for name, value in offset.items() if name not in ("finished", "plan")}
+    return {name: value for name, value in offset.items() if name not in ("finished", "plan", "passed")}
 
 
 def _offset(position: Position, *, finished: bool, plan: int) -> Offset:
@@ -240,7 +284,7 @@ def _offset(position: Position, *, finished: bool, plan: int) -> Offset:
 class FusedPartition(InputPartition):  # type: ignore[misc]
     """The work of one task, complete in itself: an executor needs no path of the driver but the data files.
 
-    ``announce``: the operators do not have this version of the plan yet.
+    ``announce``: the operators do not have this version of the plan yet. ``passed``: see :data:`Offset`.
     """
 
     plan: bytes
@@ -249,6 +293,7 @@ class FusedPartition(InputPartition):  # type: ignore[misc]
     keys: tuple[int, ...]
     pieces: tuple[Piece, ...]
     finish: bool
+    passed: int = 0
 
 
 class FusedSource(DataSource):  # type: ignore[misc]

@@ -342,7 +342,14 @@ class StreamRunner(QueryRunner):
         keys = bucket_keys(bucket_count(session.sparkContext))
         self._folder = RunFolder(scratch / "run")
         self._folder.write(
-            RunSpec(self._plans.path, self._plan.stream.time, self._feed, keys, lasting / "winquery-feed")
+            RunSpec(
+                self._plans.path,
+                self._plan.stream.time,
+                self._feed,
+                keys,
+                lasting / "winquery-feed",
+                self._plan.stream.idle,
+            )
         )
         session.dataSource.register(FusedSource)
         source = session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path)).load()

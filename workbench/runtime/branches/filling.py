@@ -261,18 +261,11 @@ class Filling:
             user.carried = [columns.pop(0) for _ in user.carried]
 
     def adopt(self, older: Filling) -> None:
-        """Take over from the one for the same windows in an older plan; what it does not carry begins as NULL."""
+        """Take over from the one for the same windows in an older plan, which has all queries of this one."""
         self._first, self._written = older._first, False
-        self._widen(len(self._first))
-        known = {_meaning(user): user.carried for user in older._previous}
+        known = {(user.entry.query, user.level): user.carried for user in older._previous}
         for user in self._previous:
-            carried = known.get(_meaning(user))
-            kinds = [named.expression.type for named in user.entry.query.values]
-            user.carried = carried or [pa.nulls(len(self._first), kind) for kind in kinds]
-
-
-def _meaning(user: _User) -> tuple[Any, ...]:
-    return user.entry.query.name, user.entry.query.values
+            user.carried = known[user.entry.query, user.level]
 
 
 def _numeric(kind: pa.DataType) -> bool:
