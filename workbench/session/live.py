@@ -14,8 +14,9 @@ import pyarrow as pa
 from workbench.errors import QueryError, did_you_mean
 from workbench.language import parse_level, sql_of
 from workbench.logical import Query
-from workbench.plan import PlanView, explain
+from workbench.plan import PlanView
 from workbench.results import QueryResults, Status
+from workbench.session.frames import explained
 from workbench.session.launch import raise_failure, spark_of
 from workbench.session.sources import source_arguments
 from workbench.time import format_time
@@ -177,7 +178,7 @@ class LiveQuery:
 
     def explain(self) -> str:
         """The shared plan that this query is part of."""
-        return PlanText(explain(self._stream.plan_of(self.name)))
+        return PlanText(explained(self._stream.source, self._stream.plan_of(self.name)))
 
     def progress(self) -> Progress:
         """How the plan that this query is part of is doing; never waits."""
