@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -59,20 +60,23 @@ class Driver:
         self.results = folder / "results.jsonl"
         (folder / "options.pickle").write_bytes(pickle.dumps((options, DELAY, folder / "checkpoint", self.results)))
         paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, str(folder / "options.pickle")],
-            env=os.environ | {"PYTHONPATH": paths},
-            stderr=(folder / "errors.txt").open("w"),
-            start_new_session=True,
-        )
         self._errors = folder / "errors.txt"
+        with self._errors.open("w") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", DRIVER, str(folder / "options.pickle")],
+                env=os.environ | {"PYTHONPATH": paths},
+                stderr=errors,
+                start_new_session=True,
+            )
 
     def batches(self) -> int:
         assert self._process.poll() is None, self._errors.read_text()
         return len(self.results.read_text().splitlines()) if self.results.exists() else 0
 
     def kill(self) -> None:
-        os.killpg(self._process.pid, signal.SIGKILL)
+        """With its JVM and the daemon of its workers, whatever they are doing."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def finals(self) -> Finals:
@@ -85,6 +89,7 @@ class Driver:
         return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "kafka"])
 def test_rows_count_once_over_a_killed_driver(spark: Any, cluster: Cluster, tmp_path: Path, kind: str) -> None:
     source: Inbox | Sender
@@ -96,8 +101,10 @@ def test_rows_count_once_over_a_killed_driver(spark: Any, cluster: Cluster, tmp_
         options = KafkaOptions(cluster.servers, "killed", SCHEMA, Payloads(epoch="ms"), max_rows=130)
     source.put(6)
     driver = Driver(options, tmp_path)
-    wait_for(lambda: driver.batches() >= 3, LONG, "some batches")
-    driver.kill()
+    try:
+        wait_for(lambda: driver.batches() >= 3, LONG, "some batches")
+    finally:
+        driver.kill()
     source.put(2)
     finals = driver.finals()
     runner = StreamRunner(spark, make_plan(delay=DELAY), options, finals, checkpoint=tmp_path / "checkpoint")
