@@ -23,12 +23,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from workbench.errors import EngineError
 from workbench.logical import Workload
-from workbench.plan import SharedPlan, carry, compile_workload
+from workbench.plan import SharedPlan, carry, compile_workload, passage
 from workbench.runtime.wire import Report, decode_report
 from workbench.spark.buckets import bucket_keys
+from workbench.spark.checkpoint import Checkpoint, fitted, kept_plan
 from workbench.spark.failure import root_cause
 from workbench.spark.processor import OUTPUT, BucketProcessor
-from workbench.spark.replay import PlanFolder, ReplayOptions, ReplaySource, RunFolder, RunSpec, open_plan
+from workbench.spark.replay import PlanFolder, ReplayOptions, ReplaySource, RunFolder, RunSpec
 from workbench.spark.session import bucket_count, log_tail, this_python
 
 State = Literal["starting", "running", "finished", "stopped", "failed"]
@@ -45,8 +46,8 @@ class Progress:
 
     ``late`` counts late rows by query, ``ahead`` the rows too far in the future to move the watermark. ``slices`` and
     ``tuples`` (rows) are what is kept, in ``state_bytes``. ``clock`` is the arrival time reached by a replay with a
-    speed. ``batch_seconds`` is how long the latest micro-batch took. ``error`` is one readable line of a failed
-    stream, ``details`` all that Spark said about it.
+    speed. ``batch_seconds`` is how long the latest micro-batch took. ``resumed`` says what goes on and what begins on
+    an older checkpoint. ``error`` is one readable line of a failed stream, ``details`` all that Spark said about it.
     """
 
     state: State = "starting"
@@ -62,6 +63,7 @@ class Progress:
     tuples: int = 0
     state_bytes: int = 0
     clock: int | None = None
+    resumed: str | None = None
     error: str | None = None
     details: str | None = None
 
@@ -70,7 +72,9 @@ class StreamRunner:
     """Runs one shared plan over one replay. Made once, started once; all methods may be called from any thread.
 
     ``on_reports(reports)`` is called for every micro-batch, one report per bucket, in order, on a thread of Spark's;
-    the next micro-batch waits for it. ``checkpoint`` is a folder that outlives the run, None a temporary one.
+    the next micro-batch waits for it. ``checkpoint`` is a folder that outlives the run, None a temporary one; one run
+    holds it at a time. On an older one :meth:`start` first hands ``on_reports`` what the runs before have led to,
+    and the micro-batch that a crash broke off comes again: with the same results.
     """
 
     def __init__(
@@ -85,13 +89,15 @@ class StreamRunner:
         self._plan = plan
         self._replay = replay
         self._on_reports = on_reports
-        self._checkpoint = checkpoint
+        self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint)
         self._lock = threading.Lock()
         self._moved = threading.Condition(self._lock)
         self._version = 0
         self._in_force = 0
         self._forget: dict[int, set[str]] = {}
         self._progress = Progress()
+        #: The latest micro-batch, and the progress before it.
+        self._before = -1, self._progress
         self._recent: deque[tuple[float, int]] = deque()
         self._wake = threading.Event()
         self._over = threading.Event()
@@ -100,16 +106,20 @@ class StreamRunner:
         self._query: Any = None
 
     def start(self) -> None:
-        """Start the query on Spark and return. Raises EngineError where Spark refuses it."""
+        """Start the query on Spark and return. Raises EngineError where Spark or the checkpoint refuses it."""
+        if self._checkpoint is not None:
+            self._checkpoint.open(bucket_count(self._session.sparkContext))
         # Below the context's own folder, which the JVM removes even when this process is killed.
         scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=self._session.sparkContext._temp_dir))
         self._folder = RunFolder(scratch / "run")
         try:
             with this_python(self._session.sparkContext):
-                self._query = self._launch(self._checkpoint or scratch / "checkpoint")
-        except PySparkException as error:
-            shutil.rmtree(scratch, ignore_errors=True)
-            raise EngineError(root_cause(str(error))) from error
+                self._query = self._launch(scratch)
+        except BaseException as error:
+            self._leave(scratch)
+            if isinstance(error, PySparkException):
+                raise EngineError(root_cause(str(error))) from error
+            raise
         name = f"winquery {self._plan.stream.name}"
         threading.Thread(target=self._watch, args=(scratch,), name=name, daemon=True).start()
 
@@ -172,16 +182,23 @@ class StreamRunner:
             rate = sum(rows for _, rows in self._recent) / max(span, 0.5)
             return replace(self._progress, rows_per_s=rate)
 
-    def _launch(self, checkpoint: Path) -> Any:
-        session = self._session
-        keys = bucket_keys(bucket_count(session.sparkContext))
-        self._plans = PlanFolder((self._checkpoint or self._folder.path.parent) / "winquery-plans")
+    def _launch(self, scratch: Path) -> Any:
+        """The Spark query; None where the checkpoint is that of a stream that has ended."""
+        session, kept = self._session, self._checkpoint
+        lasting = scratch if kept is None else kept.path
+        self._plans = PlanFolder(lasting / "winquery-plans")
         self._publish()
+        if kept is not None:
+            self._refill(kept)
+            if self._ending is not None:
+                return None
+        keys = bucket_keys(bucket_count(session.sparkContext) if kept is None else kept.buckets)
         self._folder.write(RunSpec(self._plans.path, self._plan.stream.time, self._replay, keys))
         session.dataSource.register(ReplaySource)
         source = session.readStream.format(ReplaySource.name()).option("run_dir", str(self._folder.path)).load()
         processor = BucketProcessor(uuid.uuid4().hex)
         results = source.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
+        checkpoint = scratch / "checkpoint" if kept is None else kept.path
         writer = results.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
         return writer.foreachBatch(self._apply).start()
 
@@ -189,22 +206,35 @@ class StreamRunner:
         """The plan as the first of the stream, or on an older checkpoint as a change of the last one there."""
         self._version = self._plans.newest()
         if self._version:
-            running = open_plan(self._plans.read(self._version))
+            running = kept_plan(self._plans, self._version)
             queries = tuple(entry.query for entry in self._plan.queries)
             self._plan = compile_workload(Workload(self._plan.stream, queries), running=running)
+            self._progress = replace(self._progress, resumed=str(passage(running, self._plan)))
             if self._plan == running:
                 return
-            carry(running, self._plan)
         self._version += 1
         self._plans.publish(self._version, pickle.dumps(self._plan))
+
+    def _refill(self, kept: Checkpoint) -> None:
+        """Hand on what earlier runs have led to, as far as it is of queries that there still are."""
+        for batch, reports in kept.record.read():
+            fitting = [fitted(report, kept_plan(self._plans, report.plan), self._plan) for report in reports]
+            self._on_reports(fitting)
+            self._count(batch, fitting)
+        with self._lock:
+            self._recent.clear()
+            self._progress = replace(self._progress, state="starting")
 
     def _apply(self, results: DataFrame, batch: int) -> None:
         """Spark's callback with the result blobs of one micro-batch."""
         self._callback = threading.get_ident()
         try:
-            reports = [decode_report(payload) for payload in results.toArrow().column("payload").to_pylist()]
+            payloads = results.toArrow().column("payload").to_pylist()
+            reports = [decode_report(payload) for payload in payloads]
+            if self._checkpoint is not None:
+                self._checkpoint.record.put(batch, payloads)
             self._on_reports(reports)
-            self._count(reports)
+            self._count(batch, reports)
         except Exception:
             # A stop cancels the jobs of a running batch: that is no failure, and the batch will not be committed.
             if self._ending is None:
@@ -212,10 +242,12 @@ class StreamRunner:
         finally:
             self._callback = None
 
-    def _count(self, reports: list[Report]) -> None:
+    def _count(self, batch: int, reports: list[Report]) -> None:
         now = time.monotonic()
         with self._lock:
-            before = self._progress
+            # A micro-batch that was stopped before Spark took note of its end runs again: it counts once.
+            before = self._before[1] if batch == self._before[0] else self._progress
+            self._before = batch, before
             late = Counter(before.late)
             self._in_force = max([self._in_force, *(report.plan for report in reports)])
             for version in [version for version in self._forget if version <= self._in_force]:
@@ -258,15 +290,23 @@ class StreamRunner:
                 error=None if self._ending else "Spark's Java process has ended",
                 details=f"{error}\n{log_tail()}",
             )
-        _remove(scratch)
+        self._leave(scratch)
         with self._lock:
             self._recent.clear()
             self._progress = end
             self._over.set()
             self._moved.notify_all()
 
+    def _leave(self, scratch: Path) -> None:
+        """Nothing of the run stays but its checkpoint, which is free for another one."""
+        _remove(scratch)
+        if self._checkpoint is not None:
+            self._checkpoint.close()
+
     def _live(self) -> Progress:
         query = self._query
+        if query is None:
+            return replace(self._progress, state="finished")
         while not self._wake.wait(_LOOK) and query.isActive:
             pass
         self._ask_spark()
