@@ -14,12 +14,13 @@ import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from workbench.cache import cache_folder
-from workbench.kernels import combine
+from workbench import kernels
 
 
 def _folder() -> Path | None:
@@ -28,8 +29,8 @@ def _folder() -> Path | None:
 
 def digest(source: str) -> str:
     """The name of a kernel: changes with its text and with everything that its machine code depends on."""
-    folder = Path(combine.__file__).parent
-    called = [(folder / f"{name}.py").read_text() for name in ("combine", "jit", "scan")]
+    # As resources: on an executor the package may be in a zip.
+    called = [(files(kernels) / f"{name}.py").read_text() for name in ("combine", "jit", "scan")]
     parts = [source, *called, version("numba"), *os.uname()[3:], _processor()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
