@@ -141,9 +141,7 @@ def default_session() -> Any:
 def child(module: str, call: str, timeout: int = 7_200) -> dict[str, Any]:
     """What ``call``, an expression in a module of the workloads, gives in a fresh process, through JSON."""
     code = f"import json; from benchmarks.workloads import {module} as w; print(json.dumps(w.{call}))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout, check=False)
     if done.returncode:
         raise RuntimeError(f"{module}.{call}: {done.stderr[-4_000:]}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

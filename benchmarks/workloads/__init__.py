@@ -16,6 +16,11 @@ from benchmarks.workloads import (
     over_rows,
     slicing,
     slideside_fig3,
+    soak,
+    spark_batches,
+    spark_bytes,
+    spark_native,
+    spark_scan,
 )
 
 _MODULES = (
@@ -33,6 +38,12 @@ _MODULES = (
     slicing,
     slideside_fig3,
     lightsaber_fig15,
+    spark_bytes,
+    soak,
 )
+#: Modules that measure several things in one way.
+_FAMILIES = (spark_native, spark_scan, spark_batches)
 
-WORKLOADS: dict[str, Workload] = {module.WORKLOAD.name: module.WORKLOAD for module in _MODULES}
+WORKLOADS: dict[str, Workload] = {module.WORKLOAD.name: module.WORKLOAD for module in _MODULES} | {
+    workload.name: workload for module in _FAMILIES for workload in module.WORKLOADS
+}

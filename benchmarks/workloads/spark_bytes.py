@@ -14,6 +14,7 @@ import pyarrow as pa
 from benchmarks import spark_lab
 from benchmarks.spark_lab import SCHEMA
 from benchmarks.workload import Bar, Figures, Workload
+from workbench.plan import SharedPlan
 from workbench.runtime import BucketOperator, Level1
 from workbench.time import SECOND
 
@@ -38,7 +39,7 @@ def measure(rows_per_slice_and_key: int) -> tuple[float, float]:
     return float(np.mean(shuffle[BATCHES // 2 :])), float(np.mean(state[BATCHES // 2 :]))
 
 
-def _level1(plan: spark_lab.SharedPlan, batch: int, task: int, repeats: int) -> list[bytes]:
+def _level1(plan: SharedPlan, batch: int, task: int, repeats: int) -> list[bytes]:
     """A task's messages of its half of the rows: the same slices and keys whatever their number."""
     chance = np.random.default_rng(batch * TASKS + task)
     seconds, keys, _ = (part.ravel() for part in np.meshgrid(range(SECONDS), range(KEYS), range(repeats)))

@@ -1,12 +1,12 @@
 """The shared plan against Spark's own sliding windows: avg, max and count by 1,000 keys, on two cores.
 
 Each contestant has a process of its own: ours with the light JVM that our sessions have, Spark with its own settings,
-since a light JVM makes it slower (docs/decisions/0002-a-light-jvm.md). Spark runs its windows as a batch query, with no
-state and no micro-batches, which is the fastest way it has; ours runs as a stream. Both have run a part of the data
-before the clock starts. What comes out is summed up and compared.
+since a light JVM makes it slower (docs/decisions/0002-a-light-jvm.md). Spark runs its windows as a batch query, with
+no state and no micro-batches, which is the fastest way it has; ours runs as a stream. Both have run a part of the
+data before the clock starts. What comes out is summed up and compared.
 
-Spark's windows are measured on the first twentieth of the rows for each level of the dashboard, and on all for the one
-level; ``rows_per_s`` of the former are extrapolated to all rows, linearly.
+Spark's windows are measured on the first twentieth of the rows for each level of the dashboard, and on all for the
+one level; ``rows_per_s`` of the former are extrapolated to all rows, linearly.
 """
 
 from __future__ import annotations
@@ -63,8 +63,10 @@ def _compare(levels: tuple[str, ...], quick: bool, part: int) -> Figures:
     rows = QUICK_ROWS if quick else ROWS
     theirs = spark_lab.child("spark_native", f"native({rows}, {list(levels)!r}, {part})")
     mine = spark_lab.child("spark_native", f"ours({rows}, {list(levels)!r}, {spark_lab.FILES})")
-    same = mine if part == spark_lab.FILES else spark_lab.child(
-        "spark_native", f"ours({rows}, {list(levels)!r}, {part})"
+    same = (
+        mine
+        if part == spark_lab.FILES
+        else spark_lab.child("spark_native", f"ours({rows}, {list(levels)!r}, {part})")
     )
     if same["totals"] != theirs["totals"]:
         raise AssertionError(f"results differ: {same['totals']} of ours, {theirs['totals']} of Spark")

@@ -1,8 +1,8 @@
 """Windows without a key against the least that Spark can do with the same files: read a column and add it up.
 
 ``ratio`` is the speed of the stream with one level, from Parquet to its last final window, by that of
-``spark.read.parquet(...).agg(sum)`` in a Spark with its own settings. ``spark-levels`` is the time of 50 levels by that
-of one.
+``spark.read.parquet(...).agg(sum)`` in a Spark with its own settings. ``spark-levels`` is the time of 50 levels by
+that of one.
 """
 
 from __future__ import annotations

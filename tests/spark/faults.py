@@ -57,9 +57,11 @@ def run(
     checkpoint: Path,
     got: Callable[[list[Report]], None],
     harm: Callable[[StreamRunner], object] = lambda runner: None,
+    *,
+    bite: int = BITE,
 ) -> Progress:
     """One run to its end, whatever that is; ``harm`` is called when it has started."""
-    options = ReplayOptions((path,), max_rows=BITE)
+    options = ReplayOptions((path,), max_rows=bite)
     runner = StreamRunner(spark, make_plan(), options, got, checkpoint=checkpoint)
     runner.start()
     harm(runner)

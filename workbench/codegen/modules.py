@@ -19,8 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from workbench.cache import cache_folder
 from workbench import kernels
+from workbench.cache import cache_folder
 
 
 def _folder() -> Path | None:

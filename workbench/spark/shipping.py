@@ -1,7 +1,7 @@
 """The package for executors that do not have it: a zip beside the job, as ``spark-submit --py-files`` takes one.
 
-What it stands on (numpy, numba, pyarrow, pandas, datasketches, and what PySpark itself wants) holds compiled code, which
-Python cannot load from a zip: executors must have that. See docs/operations.md.
+What it stands on (numpy, numba, pyarrow, pandas, datasketches, and what PySpark itself wants) holds compiled code,
+which Python cannot load from a zip: executors must have that. See docs/operations.md.
 """
 
 from __future__ import annotations
