@@ -2,8 +2,8 @@
 
 A process of its own runs a query all the while; another query comes and goes. Memory is that of all processes (the
 driver, Java, Python workers), and what is compared is the median of the second fifth of the time with that of the
-last, so that all have warmed up. The windows of the first query are counted at the end: each second holds the same rows of
-each key.
+last, so that all have warmed up. The windows of the first query are counted at the end: each second holds the same
+rows of each key.
 """
 
 from __future__ import annotations

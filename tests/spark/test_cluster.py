@@ -51,7 +51,7 @@ CODE = """
     executors = [
         process
         for process in psutil.Process().children(recursive=True)
-        if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in process.cmdline()
+        if process.name() == "java" and "org.apache.spark.executor.CoarseGrainedExecutorBackend" in process.cmdline()
     ]
     assert len(executors) == 2, executors
     got = Finals()
