@@ -32,7 +32,7 @@ def put(first, last):
         columns = [np.sin(at / (3e7 * level.size / SECOND) + slot + n) for n in range(4)]
         columns[0] = np.where(at == starts[-1], time.time(), columns[0] + time.time())
         status = np.where(at + level.size > last, 1, 2).astype(np.int8)
-        batches.append(ResultBatch(number, at, (keys,), tuple(map(pa.array, columns)), status,
+        batches.append(ResultBatch.of(number, at, (keys,), tuple(map(pa.array, columns)), status,
                                    np.zeros(len(at), np.int16)))
     results.apply(batches)
 
@@ -56,14 +56,14 @@ WATCH = """() => {
   const models = () => [...doc()._all_models.values()]
   window.probe = {
     seen: [],
-    source: models().find((m) => m.type === "ColumnDataSource" && "y19" in m.data && m.data.y0?.length
-                          && Math.abs(m.data.y0.at(-1) * 1000 - Date.now()) < 60_000),
+    source: models().find((m) => m.type === "ColumnDataSource" && "first" in m.data && m.data.ys.length === 40
+                          && Math.abs(m.data.ys[20].at(-1) * 1000 - Date.now()) < 60_000),
     range: models().find((m) => m.type === "Range1d"),
     strip: models().find((m) => m.type === "Div" && m.text.includes("level:")),
   }
   let last = 0
   const look = () => {
-    const value = (probe.source.data.y0?.at(-1) ?? 0) * 1000
+    const value = (probe.source.data.ys[20]?.at(-1) ?? 0) * 1000
     if (value > last) {
       last = value
       requestAnimationFrame(() => setTimeout(() => probe.seen.push(Date.now() - value)))

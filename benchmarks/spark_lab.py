@@ -89,8 +89,9 @@ class Totals:
 
     def __call__(self, reports: list[Report]) -> None:
         for _, batch in (each for report in reports for each in report.results):
-            final = batch.status == Status.FINAL
-            *_, top, n = (column.to_numpy(zero_copy_only=False)[final] for column in batch.values)
+            columns = batch.own()
+            final = columns.status == Status.FINAL
+            *_, top, n = (column.to_numpy(zero_copy_only=False)[final] for column in columns.values)
             self.windows[batch.level] = self.windows.get(batch.level, 0) + int(final.sum())
             self.rows[batch.level] = self.rows.get(batch.level, 0) + int(n.sum())
             self.tops[batch.level] = self.tops.get(batch.level, 0.0) + float(top.sum())

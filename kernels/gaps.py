@@ -100,5 +100,25 @@ def _by_sorting(cells: Array, keys: Array, times: Array, ends: Array) -> tuple[A
     return found, first[by_row], until[:, by_row]
 
 
+def extents(group: Array, times: Array, groups: int) -> tuple[Array, Array]:
+    """The first and the last time of each group; of one without rows, the largest int64 and the smallest."""
+    first, last = np.full(groups, 2**63 - 1), np.full(groups, -(2**63))
+    compiled = _extents.ready()
+    if compiled is None:
+        np.minimum.at(first, group, times)
+        np.maximum.at(last, group, times)
+    else:
+        compiled(group, times, first, last)
+    return first, last
+
+
+def _extend(group: Array, times: Array, first: Array, last: Array) -> None:
+    for i in range(group.size):
+        g, t = group[i], times[i]
+        first[g] = min(first[g], t)
+        last[g] = max(last[g], t)
+
+
 _EMPTY = np.zeros(0, np.int64)
+_extents = Later(_extend, [(_EMPTY, _EMPTY, _EMPTY, _EMPTY)])
 _compiled = Later(_pass, [(_EMPTY, _EMPTY, _EMPTY, np.zeros((1, 0), np.int64))])

@@ -8,6 +8,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
+_EVERY: list[Later] = []
+
+
+def compile_all() -> None:
+    """Wait until all functions of the modules imported so far are compiled."""
+    for later in _EVERY:
+        later.compile()
+
 
 class Later:
     """A function that is compiled on a thread of its own, from its first use on (*Grizzly* §6.1: start generic).
@@ -21,19 +29,28 @@ class Later:
         self._samples = samples
         self._lock = threading.Lock()
         self._future: Future[Callable[..., Any]] | None = None
+        _EVERY.append(self)
 
     def ready(self) -> Callable[..., Any] | None:
         """The compiled function, or None as long as other code must do its work. Raises what the compiler raised."""
         choice = os.environ.get("WINQUERY_KERNELS", "auto")
         if choice == "generic":
             return None
+        future = self._begun()
+        return future.result() if choice == "compiled" or future.done() else None
+
+    def compile(self) -> Callable[..., Any]:
+        """Wait for the compiled function. Raises what the compiler raised."""
+        return self._begun().result()
+
+    def _begun(self) -> Future[Callable[..., Any]]:
         with self._lock:
             if self._future is None:
                 self._future = Future()
                 threading.Thread(
-                    target=self._compile, args=(self._future,), name="merge compiler", daemon=True
+                    target=self._compile, args=(self._future,), name="kernel compiler", daemon=True
                 ).start()
-        return self._future.result() if choice == "compiled" or self._future.done() else None
+        return self._future
 
     def _compile(self, future: Future[Callable[..., Any]]) -> None:
         try:

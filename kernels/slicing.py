@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from workbench.kernels.later import Later
+
 Array = npt.NDArray[Any]
 
 #: Where the slice before the first edge begins: half of the range of int64, as all times are.
@@ -22,23 +24,26 @@ _BLOCK = 1 << 16
 class Slices:
     """The slices of rows, as runs: rows ``bounds[r] .. bounds[r + 1]`` are of the slice at ``starts[places[r]]``.
 
-    ``starts`` ascend and are distinct.
+    Without ``bounds`` every row has a place of its own, as where rows come out of order. ``starts`` ascend and are
+    distinct.
     """
 
     starts: Array
     places: Array
-    bounds: Array
+    bounds: Array | None
 
     def __len__(self) -> int:
         """The number of rows."""
-        return int(self.bounds[-1])
+        return len(self.places) if self.bounds is None else int(self.bounds[-1])
 
     def positions(self) -> Array:
         """The place of every row's slice among ``starts``."""
-        return np.repeat(self.places, np.diff(self.bounds))
+        return self.places if self.bounds is None else np.repeat(self.places, np.diff(self.bounds))
 
     def rows(self, low: int, high: int) -> Slices:
         """Those of the rows ``[low, high)``."""
+        if self.bounds is None:
+            return Slices(self.starts, self.places[low:high], None)
         first = int(np.searchsorted(self.bounds, low, "right")) - 1
         last = int(np.searchsorted(self.bounds, high))
         # np.clip looks up the limits of the type, which takes longer than the clipping.
@@ -50,6 +55,8 @@ class Slices:
 
         ``starts`` stay; some may have no row left.
         """
+        if self.bounds is None:
+            return Slices(self.starts, np.repeat(self.places, times), None)
         kept = np.concatenate(([0], np.cumsum(times)))
         return Slices(self.starts, self.places, kept[self.bounds])
 
@@ -83,33 +90,79 @@ def cut(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES
     return Slices(starts[places], np.arange(len(places)), np.append(bounds[places], len(times)))
 
 
-def slices_of(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES) -> Slices:
-    """The slices of rows in any order; times in microseconds.
+def slices_of(
+    times: Array,
+    edges: Sequence[tuple[int, int]],
+    others: Array = NO_EDGES,
+    extent: tuple[int, int] | None = None,
+) -> Slices:
+    """The slices of rows in any order; times in microseconds, from ``extent[0]`` to ``extent[1]`` if that is known.
 
     Where the edges between the first and the last row are fewer than the rows, each row is looked up among them.
     """
-    starts = _edges_between(int(times.min()), int(times.max()), edges, others, len(times)) if len(times) else None
+    if not len(times):
+        return Slices(times, times, None)
+    first, last = extent or (int(times.min()), int(times.max()))
+    starts = _edges_between(first, last, edges, others, len(times))
     if starts is None:
         return number_slices(slice_starts(times, edges, others))
-    if len(edges) == 1 and not len(others):
-        places = (times - starts[0]) // edges[0][0]
-    else:
+    places, used = _places(times, starts, last)
+    if used.all():
+        return Slices(starts, places, None)
+    return Slices(starts[used], (np.cumsum(used) - 1)[places], None)
+
+
+#: Ranges of time that rows are looked up by: a table of them stays in the nearest cache.
+_CELLS = 1 << 11
+
+
+def _places(times: Array, starts: Array, latest: int) -> tuple[Array, Array]:
+    """The place of each time's slice among ``starts``, and which slices have rows. No time is behind ``latest``."""
+    compiled = _compiled.ready()
+    if compiled is None:
         places = np.searchsorted(starts, times, "right") - 1
-    used = np.flatnonzero(np.bincount(places, minlength=len(starts)))
-    rank = np.zeros(len(starts), np.int64)
-    rank[used] = np.arange(len(used))
-    changes = np.flatnonzero(places[1:] != places[:-1]) + 1
-    bounds = np.concatenate(([0], changes, [len(places)]))
-    return Slices(starts[used], rank[places[bounds[:-1]]], bounds)
+        return places, np.bincount(places, minlength=len(starts)) > 0
+    shift = max(0, (latest - int(starts[0])).bit_length() - _CELLS.bit_length() + 1)
+    table = np.searchsorted(starts, starts[0] + (np.arange(_CELLS) << shift), "right") - 1
+    found: tuple[Array, Array] = compiled(times, np.append(starts, 2**63 - 1), table, shift)
+    return found[0], found[1][:-1]
+
+
+def _locate(times: Array, starts: Array, table: Array, shift: int) -> tuple[Array, Array]:
+    """``table[c]`` is the slice in which the range from ``c << shift`` after the first edge on begins.
+
+    Late rows change the slice at random, so the one step that most rows may need is arithmetic: a processor that
+    guesses which row needs it guesses wrong.
+    """
+    places, used = np.empty(times.size, np.int64), np.zeros(starts.size, np.bool_)
+    for i in range(times.size):
+        t = times[i]
+        place = table[(t - starts[0]) >> shift]
+        place += np.int64(t >= starts[place + 1])
+        while t >= starts[place + 1]:
+            place += 1
+        places[i] = place
+        used[place] = True
+    return places, used
+
+
+_compiled = Later(_locate, [(NO_EDGES, np.zeros(2, np.int64), np.zeros(1, np.int64), 0)])
 
 
 def _edges_between(first: int, last: int, edges: Sequence[tuple[int, int]], others: Array, most: int) -> Array | None:
     """The edge at or before ``first`` and all in ``(first, last]``, ascending; None if more than ``most``."""
-    if sum((last - first) // period + 1 for period, _ in edges) > most:
+    periods, phases = np.array(edges, np.int64).reshape(-1, 2).T
+    before = first - (first - phases) % periods
+    counts = np.maximum((last - before) // periods, 0)
+    if counts.sum() > most:
         return None
-    start = int(slice_starts(np.array([first]), edges, others)[0])
-    inner = [np.arange(first - (first - phase) % period + period, last + 1, period) for period, phase in edges]
-    return np.unique(np.concatenate([[start], *inner, others[(others > start) & (others <= last)]]).astype(np.int64))
+    listed = others[np.searchsorted(others, first, "right") :]
+    earlier = others[len(others) - len(listed) - 1] if len(listed) < len(others) else BEFORE
+    start = max(int(before.max()) if len(before) else BEFORE, int(earlier))
+    progression = np.repeat(np.arange(len(counts)), counts)
+    step = np.arange(1, len(progression) + 1) - np.repeat(np.cumsum(counts) - counts, counts)
+    inner = before[progression] + step * periods[progression]
+    return np.unique(np.concatenate([[start], inner, listed[listed <= last]]).astype(np.int64))
 
 
 def slice_starts(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES) -> Array:

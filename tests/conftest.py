@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("shared machine", deadline=None)
-settings.load_profile("shared machine")
+# The same examples in every run, so that a change is judged by what it changed. New ones are looked for at night.
+settings.register_profile("by day", deadline=None, derandomize=True)
+settings.register_profile("by night", deadline=None)
+settings.load_profile("by night" if "WINQUERY_NIGHTLY" in os.environ else "by day")
 
 
 @pytest.fixture(scope="session")

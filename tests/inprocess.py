@@ -35,7 +35,7 @@ class InProcessRunner:
         self.deliver(engine.step([], finish=True))
         self._progress = replace(self._progress, state="finished", rows=len(table), late=engine.late)
 
-    def stop(self) -> None:
+    def stop(self, timeout: float = 5.0, *, finish: bool = False) -> None:
         self.stopped.append(self)
 
     @property

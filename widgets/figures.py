@@ -1,18 +1,25 @@
-"""One figure of one value column: its sources, a line for each key, bands, marks. Bokeh models only."""
+"""One figure of one value column: its sources, a line for each key, bands, marks. Bokeh models only.
+
+BokehJS does so much for each renderer whenever a plot is painted that a renderer for each key took four fifths of a
+refresh; so one renderer draws the lines of all keys.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from bokeh.models import (
     CDSView,
     ColumnDataSource,
+    CustomJS,
     DataRange1d,
     GlyphRenderer,
-    Line,
     LinearColorMapper,
+    MultiLine,
     Patches,
     Range1d,
     Scatter,
@@ -27,12 +34,28 @@ from workbench.widgets.theme import Theme
 
 #: Marks of revised windows that a panel draws at most; more would hide the lines.
 _MARKS = 2_000
+#: Runs of changed points beyond which all points are sent.
+_PATCHES = 50
+#: Columns of what is drawn, a line a row: first the final ones, then the provisional ones.
+_LINES = ("xs", "ys", "label", "key", "alpha", "width", "dash", "first")
+_FORMS = [{"dash": [], "alpha": 1}, {"dash": list(theme.OPEN_DASH), "alpha": theme.OPEN_ALPHA}]
+_WIDTHS = (1.8, 1)
+_CUT = (
+    Path(__file__)
+    .with_name("lines.js")
+    .read_text(encoding="utf-8")
+    .replace("FORMS_OF_LINES", json.dumps(_FORMS))
+    .replace("OPACITY_OF_MUTED", str(theme.MUTED_ALPHA))
+    .replace("WIDTHS_OF_LINES", json.dumps(_WIDTHS))
+)
 
 
 class Panel:
-    """The figure of one value column. Slot ``i`` of its lines shows the key at position ``i``.
+    """The figure of one value column: a line for each key, the provisional part of it dashed.
 
-    ``first`` is the position of the colour of slot 0; ``y_range`` may be shared with other panels.
+    ``keys`` are the keys on show, a source made by :func:`key_source`, which panels may share, as they may share
+    ``y_range``. The columns of ``final`` and ``open`` are flat, point by point and in it key by key, so that one
+    buffer carries new points of all keys; ``lines.js`` cuts them into the lines drawn. Times are milliseconds.
     """
 
     def __init__(
@@ -41,46 +64,56 @@ class Panel:
         x_range: Range1d,
         bounds: WindowBounds,
         height: int,
+        keys: ColumnDataSource,
         *,
-        first: int = 0,
         y_range: DataRange1d | None = None,
     ) -> None:
         self.name = name
-        self.final = ColumnDataSource({})
-        self.open = ColumnDataSource({})
+        self.final = ColumnDataSource(_flat(None))
+        self.open = ColumnDataSource(_flat(None))
         self.dots = ColumnDataSource(_marks(np.empty(0), np.empty(0), np.empty(0)))
         self.revised = ColumnDataSource(_marks(np.empty(0), np.empty(0), np.empty(0)))
         self.bands = ColumnDataSource({"xs": [], "ys": [], "key": np.empty(0)})
-        self.lines: list[tuple[GlyphRenderer, GlyphRenderer]] = []
-        self._first = first
-        self._theme = theme.LIGHT
-        self._colours = LinearColorMapper(low=-0.5, high=len(theme.LIGHT.palette) - 0.5, palette=theme.LIGHT.palette)
-        self.hovers = [line_hover(name, bounds, Status.FINAL), line_hover(name, bounds, Status.PROVISIONAL)]
+        self.colours = LinearColorMapper(low=-0.5, high=len(theme.LIGHT.palette) - 0.5, palette=theme.LIGHT.palette)
+        # What is drawn lives in the page alone; the hover looks the rest up in the sources it was cut from.
+        lines = ColumnDataSource({name: [] for name in _LINES}, tags=[self.final, self.open])
+        by_key = {"field": "key", "transform": self.colours}
+        look = {"line_color": by_key, "line_alpha": "alpha", "line_width": "width", "line_dash": "dash"}
+        drawn = _renderer(lines, MultiLine(xs="xs", ys="ys", **look))
+        self.hover = line_hover(name, bounds, drawn)
         fitting = y_range or DataRange1d(range_padding=0.08)
-        self.figure = time_figure(name, x_range, fitting, height, self.hovers)
-        by_key = {"field": "key", "transform": self._colours}
+        self.figure = time_figure(name, x_range, fitting, height, [self.hover])
         below = Patches(xs="xs", ys="ys", fill_color=by_key, fill_alpha=theme.BAND_ALPHA, line_color=None)
         dot = Scatter(x="x", y="y", size=5, marker="circle", line_color=None, fill_color=by_key)
         ring = Scatter(x="x", y="y", size=8, marker="diamond", line_color=by_key, fill_color=None, line_width=1.6)
-        self._under = [_renderer(self.bands, below)]
-        self._over = [_renderer(self.dots, dot), _renderer(self.revised, ring)]
-        #: Lines without data, one a key: what a legend shows.
-        self.samples: list[GlyphRenderer] = []
-        self.arrange()
+        self.figure.renderers = [
+            _renderer(self.bands, below),
+            drawn,
+            _renderer(self.dots, dot),
+            _renderer(self.revised, ring),
+        ]
+        args = {"final": self.final, "open": self.open, "keys": keys, "range": x_range, "lines": lines}
+        cut = CustomJS(args=args, code=_CUT)
+        for source in (self.final, self.open, keys):
+            source.js_on_change("data", cut)
+        for event in ("streaming", "patching"):
+            self.final.js_on_change(event, cut)
+        x_range.js_on_change("start", cut)
+        x_range.js_on_change("end", cut)
+        # The height of the frame is known once a page has laid the figure out, and the kernel never sets it.
+        self.figure.js_on_change("inner_height", cut)
 
-    def show(self, points: Points, labels: Sequence[str], *, band: bool = False) -> None:
-        """Draw ``points``, one line per label; sources whose data has not changed stay untouched."""
-        count = max(len(labels), len(self.lines))
-        _extend(self.final, _columns(points.final(), count))
-        _update(self.open, _columns(points.provisional(), count))
-        _update(self.dots, _marks(*points.dots(), first=self._first))
+    def show(self, points: Points, first: int = 0, *, band: bool = False) -> None:
+        """Draw ``points``, whose keys are those on show and the first of which has the colour at ``first``.
+
+        Sources whose data has not changed stay untouched.
+        """
+        _extend(self.final, _flat(points.final()), points.y.shape[1])
+        update(self.open, _flat(points.provisional()))
+        update(self.dots, _marks(*points.dots(), first=first))
         x, y, keys = points.revised()
-        _update(self.revised, _marks(x[-_MARKS:], y[-_MARKS:], keys[-_MARKS:], first=self._first))
-        _update(self.bands, _patches(points.band if band else None, self._first))
-        self._grow(len(labels))
-        for slot, renderers in enumerate(self.lines):
-            for renderer in renderers:
-                renderer.name = labels[slot] if slot < len(labels) else None
+        update(self.revised, _marks(x[-_MARKS:], y[-_MARKS:], keys[-_MARKS:], first=first))
+        update(self.bands, _patches(points.band if band else None, first))
 
     def make_small(self, width: int, height: int) -> None:
         """A figure of so many pixels with its borders, with fewer ticks and less room around the frame."""
@@ -103,81 +136,47 @@ class Panel:
 
     def recolour(self, to: Theme) -> None:
         """Take the colours of another theme."""
-        if to is self._theme:
-            return
-        self._theme = to
-        self._colours.palette = list(to.palette)
-        for slot, renderers in enumerate(self.lines):
-            for renderer in (*renderers, *self.samples[slot : slot + 1]):
-                for glyph in (renderer.glyph, renderer.muted_glyph):
-                    glyph.line_color = to.colour(self._first + slot)
-
-    def arrange(self) -> None:
-        """Tell the figure what it draws, from the bottom to the top."""
-        lines = (part for line in self.lines for part in line)
-        self.figure.renderers = [*self.samples, *self._under, *lines, *self._over]
-
-    def _grow(self, count: int) -> None:
-        """Add lines until there are ``count``."""
-        fresh = [self._line(slot) for slot in range(len(self.lines), count)]
-        if not fresh:
-            return
-        self.lines += fresh
-        self.arrange()
-        for position, hover in enumerate(self.hovers):
-            hover.renderers = [line[position] for line in self.lines]
-
-    def sample(self, slot: int) -> GlyphRenderer:
-        """A line in the colour of a slot that shows nothing: one point, which is nowhere."""
-        style = {"x": "x", "y": "y", "line_color": self._theme.colour(self._first + slot), "line_width": 2.5}
-        faint = Line(**style | {"line_alpha": theme.MUTED_ALPHA})
-        return _renderer(ColumnDataSource({"x": [np.nan], "y": [np.nan]}), Line(**style), faint)
-
-    def _line(self, slot: int) -> tuple[GlyphRenderer, GlyphRenderer]:
-        """The final and the provisional line of a slot."""
-        style = {
-            "x": f"x{slot}",
-            "y": f"y{slot}",
-            "line_color": self._theme.colour(self._first + slot),
-            "line_width": 1.8,
-            "line_join": "round",
-        }
-        open_style = style | {"line_dash": list(theme.OPEN_DASH), "line_alpha": theme.OPEN_ALPHA}
-        return tuple(
-            _renderer(source, Line(**look), Line(**look | {"line_alpha": theme.MUTED_ALPHA}))
-            for source, look in ((self.final, style), (self.open, open_style))
-        )
+        if self.colours.palette != list(to.palette):
+            self.colours.palette = list(to.palette)
 
 
-def _renderer(source: ColumnDataSource, glyph: Any, muted: Any = None) -> GlyphRenderer:
-    # Built by hand: `figure.line` makes five glyphs for each line, of which two are ever seen.
-    return GlyphRenderer(
-        data_source=source, view=CDSView(), glyph=glyph, muted_glyph=muted or glyph, nonselection_glyph=None
-    )
+def key_source(labels: Sequence[str] = (), first: int = 0) -> ColumnDataSource:
+    """The keys of panels, the first of which has the colour at ``first``; a page notes there which ones are muted."""
+    return ColumnDataSource(key_columns(labels, first))
 
 
-def _columns(points: Points, count: int) -> dict[str, Array]:
-    """Source columns of all slots, NaN in slots without a key: ``x0, y0, x1, ...``, times in milliseconds.
+def key_columns(labels: Sequence[str], first: int = 0) -> dict[str, Any]:
+    """The columns of a :func:`key_source`."""
+    places = range(first, first + len(labels))
+    return {
+        "label": list(labels),
+        "key": [place % len(theme.LIGHT.palette) for place in places],
+        "muted": [False] * len(labels),
+    }
 
-    For the hover: ``n0`` the rows of the window where they are counted, ``w0`` and ``e0`` its bounds where the level
-    does not give them, ``s0`` the status where there is anything but the usual.
+
+def _renderer(source: ColumnDataSource, glyph: Any) -> GlyphRenderer:
+    # Built by hand: the methods of `figure` make five glyphs for each renderer, of which one is ever seen.
+    return GlyphRenderer(data_source=source, view=CDSView(), glyph=glyph, muted_glyph=glyph, nonselection_glyph=None)
+
+
+def _flat(points: Points | None) -> dict[str, Array]:
+    """Source columns ``x`` and ``y`` of all points and keys.
+
+    For the hover: ``n`` the rows of the window where they are counted, ``w`` and ``e`` its bounds where the level
+    does not give them, ``s`` the status where there is anything but the usual.
     """
-    columns = {}
-    rows, keys = points.y.shape
-    blank = np.full(rows, np.nan)
-    told: dict[str, Array | None] = {"n": points.count, "w": None, "e": None, "s": None}
+    if points is None:
+        return {"x": np.empty(0), "y": np.empty(0)}
+    columns = {"x": points.x / 1_000, "y": points.y}
+    if points.count is not None:
+        columns["n"] = points.count
     if points.starts is not None and points.ends is not None:
-        told |= {"w": points.starts / 1_000, "e": points.ends / 1_000}
+        columns |= {"w": points.starts / 1_000, "e": points.ends / 1_000}
     if (points.status == Status.REVISED).any():
-        told["s"] = points.status
-    for slot in range(count):
-        there = slot < keys
-        columns[f"x{slot}"] = np.ascontiguousarray(points.x[:, slot]) / 1_000 if there else blank
-        columns[f"y{slot}"] = np.ascontiguousarray(points.y[:, slot]) if there else blank
-        for name, matrix in told.items():
-            if matrix is not None:
-                columns[f"{name}{slot}"] = np.ascontiguousarray(matrix[:, slot]) if there else blank
-    return columns
+        columns["s"] = points.status
+    # Copies: sources are patched in place, and matrices may be shared.
+    return {name: matrix.flatten() for name, matrix in columns.items()}
 
 
 def _marks(x: Array, y: Array, keys: Array, first: int = 0) -> dict[str, Array]:
@@ -199,31 +198,53 @@ def _patches(band: Band | None, first: int) -> dict[str, Any]:
     return {"xs": xs, "ys": ys, "key": np.array(keys, np.int64)}
 
 
-def _update(source: ColumnDataSource, columns: Mapping[str, Any]) -> None:
+def update(source: ColumnDataSource, columns: Mapping[str, Any]) -> None:
+    """Give a source other columns, if they are others."""
     old = source.data
     if old.keys() == columns.keys() and all(_same(old[name], columns[name]) for name in columns):
         return
     source.data = dict(columns)
 
 
-def _extend(source: ColumnDataSource, columns: Mapping[str, Array]) -> None:
-    """As :func:`_update`, but where rows were added at the end (and perhaps dropped at the beginning), only those go
-    to pages: Jupyter's server lets through about a megabyte a second, and silently drops the rest.
+def _extend(source: ColumnDataSource, columns: Mapping[str, Array], keys: int) -> None:
+    """As :func:`update`, but where points of all ``keys`` were added at the end (and perhaps dropped at the
+    beginning), and few others have changed, only those go to pages: Jupyter's server lets through about a megabyte a
+    second, and silently drops the rest.
     """
     old = source.data
-    if old.keys() == columns.keys() and "x0" in columns and len(old["x0"]) and len(columns["x0"]):
-        dropped = int(np.searchsorted(np.asarray(old["x0"]), columns["x0"][0]))
-        kept = len(old["x0"]) - dropped
-        if 0 < kept < len(columns["x0"]) and all(
-            np.array_equal(np.asarray(old[name])[dropped:], column[:kept], equal_nan=column.dtype.kind == "f")
+    size = len(columns["x"])
+    if old.keys() != columns.keys() or not size or not len(old["x"]):
+        return update(source, columns)
+    dropped = int(np.searchsorted(np.asarray(old["x"])[::keys], columns["x"][0])) * keys
+    kept = len(old["x"]) - dropped
+    if not 0 < kept <= size or (kept == size and dropped):
+        return update(source, columns)
+    changed = np.zeros(kept, bool)
+    for name, column in columns.items():
+        changed |= ~_equal(np.asarray(old[name])[dropped:], column[:kept])
+    runs = np.flatnonzero(np.diff(changed, prepend=False, append=False)).reshape(-1, 2)
+    if len(runs) > _PATCHES or changed.sum() > kept // 4:
+        return update(source, columns)
+    if len(runs):
+        patches = {
+            name: [(slice(dropped + start, dropped + end), column[start:end]) for start, end in runs.tolist()]
             for name, column in columns.items()
-        ):
-            source.stream({name: column[kept:] for name, column in columns.items()}, rollover=len(columns["x0"]))
-            return
-    _update(source, columns)
+        }
+        source.patch(patches)
+    if kept < size:
+        source.stream({name: column[kept:] for name, column in columns.items()}, rollover=size)
+    return None
+
+
+def _equal(left: Array, right: Array) -> Array:
+    """Where two columns hold the same; NaN is NaN."""
+    same: Array = left == right
+    return same | (np.isnan(left) & np.isnan(right)) if right.dtype.kind == "f" else same
 
 
 def _same(left: Any, right: Any) -> bool:
+    if isinstance(right, np.ndarray):
+        return np.array_equal(np.asarray(left), right, equal_nan=right.dtype.kind == "f")
     if isinstance(right, list):
         return len(left) == len(right) and all(map(_same, left, right))
-    return np.array_equal(np.asarray(left), right, equal_nan=right.dtype.kind == "f")
+    return bool(left == right)

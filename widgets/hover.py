@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from html import escape
 
-from bokeh.models import CustomJSHover, HoverTool
+from bokeh.models import CustomJSHover, GlyphRenderer, HoverTool
 
+from workbench.results import Status
 from workbench.widgets import theme
 
-#: Finds the slot of a line (``y3`` is that of the fourth key) and the point of it that was hit.
+#: Finds the point of the line that was hit in the source that the line was cut from.
 _POINT = """
-const view = special_vars.glyph_view
-const data = view.parent.model.data_source.data
-const slot = /\\d+$/.exec(view.model.y.field)?.[0]
-const at = (name) => data[name + (slot ?? "")]?.[special_vars.index]
+const lines = special_vars.glyph_view.parent.model.data_source
+const {first} = lines.data
+const keys = first.length / 2
+const line = special_vars.index
+const open = line >= keys
+const place = (first[line] + special_vars.segment_index) * keys + line % keys
+const at = (name) => lines.tags[open ? 1 : 0].data[name]?.[place]
 """
 _BOUNDS = (
     _POINT
@@ -27,8 +31,11 @@ return from + " \\u2013 " + (from.slice(0, 10) === to.slice(0, 10) ? to.slice(11
 )
 _STATE = (
     _POINT
+    + f"""
+const PROVISIONAL = {Status.PROVISIONAL:d}, FINAL = {Status.FINAL:d}
+"""
     + """
-const status = at("s") ?? state
+const status = at("s") ?? (open ? PROVISIONAL : FINAL)
 const count = at("n")
 const rows = count == null || isNaN(count) ? "" : ", " + count.toLocaleString("en") + (count === 1 ? " row" : " rows")
 return (["", "provisional: the window is still open", "final", "revised after a late row"][status] ?? "") + rows
@@ -41,7 +48,7 @@ return whole ? value.toLocaleString("en") : value.toPrecision(6)
 _TOOLTIP = """
 <div style="margin:-5px;padding:7px 10px;font:12px {font};line-height:1.5;background:var(--wq-paper, #fff);
             color:var(--wq-ink, #1f2933);border:1px solid var(--wq-rule, #cbd2d9)">
-  <b>$name</b> &nbsp;{column}&nbsp; <b>$snap_y{{number}}</b><br>
+  <b>@label</b> &nbsp;{column}&nbsp; <b>$snap_y{{number}}</b><br>
   <span style="color:var(--wq-muted, #5f6b7a)">$snap_x{{bounds}}<br>$x{{state}}</span>
 </div>
 """
@@ -59,15 +66,15 @@ class WindowBounds:
             self.model.args = {"size": size / 1_000}
 
 
-def line_hover(column: str, bounds: WindowBounds, state: int) -> HoverTool:
-    """A hover for lines of one value column whose points, if they do not say, have the status code ``state``."""
+def line_hover(column: str, bounds: WindowBounds, lines: GlyphRenderer) -> HoverTool:
+    """A hover for the lines of one value column."""
     return HoverTool(
-        renderers=[],
+        renderers=[lines],
         tooltips=_TOOLTIP.format(font=theme.FONT.replace('"', "'"), column=escape(column)),
         formatters={
             "$snap_x": bounds.model,
             "$snap_y": CustomJSHover(code=_NUMBER),
-            "$x": CustomJSHover(args={"state": state}, code=_STATE),
+            "$x": CustomJSHover(code=_STATE),
         },
         line_policy="nearest",
         visible=False,

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 from bokeh.core.properties import value
-from bokeh.models import CustomJS, GlyphRenderer, Legend, LegendItem
+from bokeh.models import CDSView, ColumnDataSource, CustomJS, GlyphRenderer, Legend, LegendItem, MultiLine
 
 from workbench.widgets import theme
-from workbench.widgets.figures import Panel
+from workbench.widgets.figures import Panel, update
 from workbench.widgets.theme import Theme
 
-#: All lines of a key follow the sample in the legend, which changes over after this.
+#: Which keys are muted is noted in the source of the keys, which all lines follow.
 _MUTE = """
-const muted = !cb_obj.item.renderers[0].muted
-for (const line of lines[items.indexOf(cb_obj.item)]) line.muted = muted
+const slot = cb_obj.item.index
+const muted = keys.data.muted.map((each, place) => (place === slot ? !each : each))
+keys.setv({data: {...keys.data, muted}}, {sync: false})
+const alpha = muted.map((each) => (each ? faint : 1))
+samples.setv({data: {...samples.data, alpha}}, {sync: false})
 """
 
 
 class KeyLegend:
     """An entry for each key on show; a click mutes a key everywhere."""
 
-    def __init__(self, panels: Sequence[Panel]) -> None:
-        self._panels = panels
+    def __init__(self, panel: Panel, keys: ColumnDataSource) -> None:
+        self._keys = keys
+        # Lines without data: BokehJS draws the whole legend anew, a canvas for each entry, whenever anything changes
+        # that can be reached from its items.
+        self._samples = ColumnDataSource(_sample_columns(0))
+        by_key = {"field": "key", "transform": panel.colours}
+        glyph = MultiLine(xs="xs", ys="ys", line_color=by_key, line_alpha="alpha", line_width=2.5)
+        self._renderer = GlyphRenderer(
+            data_source=self._samples, view=CDSView(), glyph=glyph, nonselection_glyph=None
+        )
+        panel.figure.renderers = [self._renderer, *panel.figure.renderers]
         self.model = Legend(
             orientation="horizontal",
             location="top_left",
-            click_policy="mute",
+            click_policy="none",
             border_line_color=None,
             background_fill_alpha=0,
             inactive_fill_alpha=0,
@@ -41,9 +55,9 @@ class KeyLegend:
             margin=4,
             visible=False,
         )
-        self._click = CustomJS(args={"items": [], "lines": []}, code=_MUTE)
-        self.model.js_on_event("legend_item_click", self._click)
-        panels[0].figure.add_layout(self.model, "above")
+        click = CustomJS(args={"keys": keys, "samples": self._samples, "faint": theme.MUTED_ALPHA}, code=_MUTE)
+        self.model.js_on_event("legend_item_click", click)
+        panel.figure.add_layout(self.model, "above")
 
     def recolour(self, to: Theme) -> None:
         """Take the ink of another theme."""
@@ -53,18 +67,13 @@ class KeyLegend:
         """Entries for ``labels``, in as many columns as ``width`` pixels allow."""
         items = list(self.model.items)
         items += [
-            LegendItem(label=value(labels[slot]), renderers=[self._sample(slot)])
+            LegendItem(label=value(""), renderers=[self._renderer], index=slot)
             for slot in range(len(items), len(labels))
         ]
+        if len(items) > len(self._samples.data["key"]):
+            update(self._samples, _sample_columns(len(items)))
         if len(items) > len(self.model.items):
-            self._panels[0].arrange()
             self.model.items = items
-            self._click.args = {
-                "items": items,
-                "lines": [
-                    [line for panel in self._panels for line in panel.lines[slot]] for slot in range(len(items))
-                ],
-            }
         for slot, item in enumerate(items):
             label = value(_short(labels[slot]) if slot < len(labels) else "")
             if item.label != label:
@@ -76,15 +85,12 @@ class KeyLegend:
             self.model.ncols = columns
         self.model.visible = bool(labels)
 
-    def _sample(self, slot: int) -> GlyphRenderer:
-        """A line without data for the legend.
 
-        BokehJS draws the whole legend anew, a canvas for each entry, whenever anything changes that can be reached
-        from its items. With lines of twenty live keys in it, that took half of the page's time.
-        """
-        sample = self._panels[0].sample(slot)
-        self._panels[0].samples.append(sample)
-        return sample
+def _sample_columns(count: int) -> dict[str, list[Any]]:
+    """``count`` lines in the colours of the keys that are nowhere."""
+    nowhere = [[np.nan]] * count
+    keys = [slot % len(theme.LIGHT.palette) for slot in range(count)]
+    return {"xs": nowhere, "ys": nowhere, "key": keys, "alpha": [1.0] * count}
 
 
 def _short(label: str) -> str:

@@ -27,6 +27,18 @@ async function runScript(bytes) {
   URL.revokeObjectURL(url)
 }
 
+// BokehJS writes the place of every renderer into a style sheet of its own whenever a plot is painted, and reads styles
+// in between: the browser then works out the styles of the page again each time, which took a third of a refresh.
+function keepStyles(B) {
+  const sheet = B.require("core/dom").InlineStyleSheet?.prototype
+  if (sheet?._update == null || sheet.keeps) return
+  const write = sheet._update
+  sheet.keeps = true
+  sheet._update = function (css) {
+    if (this.el.textContent !== css) write.call(this, css)
+  }
+}
+
 function saveAs(name, blob) {
   const link = document.createElement("a")
   link.href = URL.createObjectURL(blob)
@@ -134,6 +146,7 @@ class Page {
     const B = bokeh(json.version)
     if (!B) return this.say("script")
     this.asked = 0
+    keepStyles(B)
     this.clear()
     this.inputs = new Set(inputs.map(([id, attr]) => `${id}.${attr}`))
     this.doc = B.require("document/index").Document.from_json(json)

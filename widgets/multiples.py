@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bokeh.models import Column, DataRange1d, Div, InlineStyleSheet, Range1d, Row, Select, Spacer
+from bokeh.models import Column, ColumnDataSource, DataRange1d, Div, InlineStyleSheet, Range1d, Row, Select, Spacer
 
-from workbench.widgets.figures import Panel
+from workbench.widgets.figures import Panel, key_columns, key_source, update
 from workbench.widgets.hover import WindowBounds
 from workbench.widgets.points import Points
 from workbench.widgets.theme import CONTROLS, LIGHT, NOTE, Theme
@@ -25,6 +25,7 @@ class Multiples:
         self._values = DataRange1d(range_padding=0.08)
         self._theme = LIGHT
         self.panels: list[Panel] = []
+        self.keys: list[ColumnDataSource] = []
         sheet = InlineStyleSheet(css=CONTROLS)
         self.value = Select(options=list(names), value=names[0], width=200, stylesheets=[sheet])
         self._note = Div(text="", styles=NOTE, stylesheets=[sheet])
@@ -36,14 +37,17 @@ class Multiples:
         shown = labels[:MOST]
         self._note.text = f"the first {MOST} of {len(labels)} keys" if len(labels) > MOST else ""
         for slot in range(len(self.panels), len(shown)):
-            panel = Panel(labels[slot], self._range, self._bounds, HEIGHT, first=slot, y_range=self._values)
+            keys = key_source([labels[slot]], slot)
+            panel = Panel(labels[slot], self._range, self._bounds, HEIGHT, keys, y_range=self._values)
+            self.keys.append(keys)
             panel.make_small(WIDTH, HEIGHT)
             panel.recolour(self._theme)
             self.panels.append(panel)
         for slot, label in enumerate(shown):
             panel = self.panels[slot]
             panel.entitle(label)
-            panel.show(points.of(slot), [label], band=True)
+            update(self.keys[slot], key_columns([label], slot))
+            panel.show(points.of(slot), slot, band=True)
         figures = [panel.figure for panel in self.panels[: len(shown)]]
         if self._figures.children != figures:
             self._figures.children = figures

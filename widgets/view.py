@@ -23,7 +23,7 @@ from workbench.widgets import export, multiples
 from workbench.widgets.axis import ALL, FOLLOW, HOLD, TimeAxis
 from workbench.widgets.bands import Roles
 from workbench.widgets.controls import AUTO, Controls, Shown
-from workbench.widgets.figures import Panel
+from workbench.widgets.figures import Panel, key_columns, key_source
 from workbench.widgets.hover import WindowBounds
 from workbench.widgets.keys import Key, key_label
 from workbench.widgets.legend import KeyLegend
@@ -116,12 +116,13 @@ class DashboardView:
         self._bounds = WindowBounds()
         self.picker = KeyPicker(results, top)
         self.controls = Controls(self.title, self.axis.modes, self.picker.root, theme, bool(self.backing.roles.bands))
-        self.panels = [Panel(name, self.axis.range, self._bounds, height) for name in names]
+        self.keys = key_source()
+        self.panels = [Panel(name, self.axis.range, self._bounds, height, self.keys) for name in names]
         # The time axis is one for all: only the lowest figure names it and its times.
         for panel in self.panels[:-1]:
             panel.figure.xaxis.major_label_text_font_size = "0px"
         self.panels[-1].figure.xaxis.axis_label = self._axis_label()
-        self._legend = KeyLegend(self.panels)
+        self._legend = KeyLegend(self.panels[0], self.keys)
         self.multiples = Multiples(names, self.axis.range, self._bounds)
         self._lines = gridplot(
             [[panel.figure] for panel in self.panels], sizing_mode="stretch_width", toolbar_location=None
@@ -288,10 +289,12 @@ class DashboardView:
             case Shown.LINES:
                 found = self._points(None)
                 band = self.controls.band(len(labels) <= _BANDS)
-                with self._freeze(len(self.panels[0].lines) < len(labels)):
-                    for panel in self.panels:
-                        panel.show(found[panel.name], labels, band=band)
+                if self.keys.data["label"] != labels:
+                    self.keys.data = key_columns(labels)
+                with self._freeze(len(self._legend.model.items) < len(labels)):
                     self._legend.show(labels if self.results.schema.keys else [], self.width)
+                for panel in self.panels:
+                    panel.show(found[panel.name], band=band)
 
     def _points(self, values: Sequence[str] | None) -> Any:
         start, end = self.visible

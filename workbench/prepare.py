@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import textwrap
 
-#: The quickstart's kind of query, run to its end on a handful of rows: it loads Spark's classes and compiles the
-#: kernels that such queries need. The JVM must have ended before the process does, so that its archive is whole.
+#: The quickstart's kind of query, run to its end on a handful of rows: it loads Spark's classes. The JVM must have
+#: ended before the process does, so that its archive is whole.
 PROGRAM = textwrap.dedent(
     """
     import pyarrow as pa
     import workbench
     from pyspark import SparkContext
-    from workbench.algebra import PARTIALS
-    from workbench.codegen import AssembleKernel, FoldKernel
-    from workbench.codegen.source import Feed
-    from workbench.plan.gag import Algorithm
 
     stamps = pa.array(range(0, 7_200_000_000, 60_000_000), pa.timestamp("us", "UTC"))
     numbers = pa.array(range(len(stamps)), pa.int64())
@@ -22,14 +18,6 @@ PROGRAM = textwrap.dedent(
     select = "SELECT k, avg(v) AS a, max(v) AS b, count(*) AS n FROM events WHERE v IS NOT NULL GROUP BY k"
     query = workbench.run(f"{select}, zoom(ts, '15 minutes / 1 minute', '1 hour')", name="prepare")
     assert query.wait(300), query.status()
-    for kind in ("int", "float"):
-        kinds = [f"sum_{kind}", f"max_{kind}"]
-        for runs in (False, True):  # with keys and without
-            FoldKernel([Feed("count"), *(Feed(name, (0,)) for name in kinds)], runs=runs).compile()
-        for name in ["count", *kinds, f"min_{kind}"]:
-            group = PARTIALS[name].group
-            for algorithm in [Algorithm.SLIDE_SIDE_INV] if group else [Algorithm.SLIDE_SIDE, Algorithm.TWO_STACKS]:
-                AssembleKernel(name, algorithm).compile()
     workbench.stop_all()
     process = SparkContext._gateway.proc
     SparkContext._active_spark_context.stop()
@@ -40,9 +28,32 @@ PROGRAM = textwrap.dedent(
 
 
 def run() -> int:
-    """Prepare this machine for this user; returns the exit status. Does nothing the second time."""
+    """Prepare this machine for this user and this environment; returns the exit status.
+
+    Takes a minute the first time, a second or two later on.
+    """
     from workbench.spark.archive import prepare
 
     path = prepare(PROGRAM)
+    _compile_kernels()
     print("no cache folder: every first query will take a little longer" if path is None else f"prepared: {path}")
     return 0
+
+
+def _compile_kernels() -> None:
+    """The kernels that the first queries of most need: numba keeps them on disk."""
+    from workbench.algebra import PARTIALS
+    from workbench.codegen import AssembleKernel, FoldKernel
+    from workbench.codegen.source import Feed
+    from workbench.kernels import later
+    from workbench.plan.gag import Algorithm
+
+    for kind in ("int", "float"):
+        kinds = [f"sum_{kind}", f"max_{kind}"]
+        for runs in (False, True):  # with keys and without
+            FoldKernel([Feed("count"), *(Feed(name, (0,)) for name in kinds)], runs=runs).compile()
+        for name in ["count", *kinds, f"min_{kind}"]:
+            group = PARTIALS[name].group
+            for algorithm in [Algorithm.SLIDE_SIDE_INV] if group else [Algorithm.SLIDE_SIDE, Algorithm.TWO_STACKS]:
+                AssembleKernel(name, algorithm).compile()
+    later.compile_all()

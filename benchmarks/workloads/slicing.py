@@ -4,13 +4,11 @@ The workload of the paper's Figures 8 and 9 (*General Stream Slicing* §6.2): 1,
 sizes spread from 1 to 20 s, the sum of an integer; rows in order, 100,000 a second of event time, in micro-batches of
 500,000. M rows/s of processor time, whole operator, results included:
 
-- ``order_N``: in order; ``late_N``: one row in five delayed by up to 2 s; ``session_N``: that, with a session of 1 s
-and
-  five silences a minute.
+- ``order_N``: in order; ``late_N``: one row in five delayed by up to 2 s; ``session_N``: that, with a session of
+  1 s and five silences a minute.
 - ``buckets_100``: the paper's buckets, each row added to all of its 100 windows (compiled, dense arrays instead of a
   hash table), and ``by_buckets``: what slicing 100 windows makes of that.
-- ``thousand_by_one``: ``order_1000`` by ``order_1``; ``late_by_order``: the same with and without disorder, 10
-windows.
+- ``thousand_by_one``: ``order_1000`` by ``order_1``; ``late_by_order``: 10 windows, late by in order.
 
 The sums of the buckets are compared with the operator's results first.
 """
@@ -23,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from benchmarks.alternatives import sums_by
 from benchmarks.workload import Bar, Figures, Workload
-from workbench.kernels.jit import jit
 from workbench.logical import AggregateCall, Column, Named, Query, Session, Stream, Window
 from workbench.logical import Workload as Queries
 from workbench.plan import SharedPlan, compile_workload
@@ -45,21 +43,32 @@ def sizes(number: int) -> list[int]:
     return [int(size) * 1_000 for size in np.linspace(1_000, 20_000, number)]
 
 
-def rows(count: int, *, late: bool = False, silences: int = 0) -> pa.Table:
-    """Rows with a time and a value, in order of arrival; ``silences`` of two seconds a minute."""
+def rows(
+    count: int,
+    *,
+    late: bool = False,
+    silences: int = 0,
+    share: float = 0.2,
+    delay: int = DELAY,
+    distinct: int = 1_000,
+) -> pa.Table:
+    """Rows with a time and a value, in order of arrival; ``silences`` of two seconds a minute.
+
+    With ``late`` a ``share`` of the rows is delayed, by up to ``delay`` microseconds each.
+    """
     chance = np.random.default_rng(1)
     times = np.arange(count) * (SECOND // RATE)
     if silences:
         times += times // (MINUTE // silences) * DELAY
     if late:
-        arrival = times + np.where(chance.random(count) < 0.2, chance.random(count) * DELAY, 0)
+        arrival = times + np.where(chance.random(count) < share, chance.random(count) * delay, 0)
         times = times[np.argsort(arrival, kind="stable")]
-    return pa.table({"ts": pa.array(times).cast(pa.timestamp("us", "UTC")), "x": chance.integers(0, 1_000, count)})
+    return pa.table({"ts": pa.array(times).cast(pa.timestamp("us", "UTC")), "x": chance.integers(0, distinct, count)})
 
 
-def plan(number: int, schema: pa.Schema, *, session: bool = False) -> SharedPlan:
+def plan(number: int, schema: pa.Schema, *, session: bool = False, delay: int = DELAY) -> SharedPlan:
     """One query for each window."""
-    stream = Stream("s", schema, "ts", DELAY)
+    stream = Stream("s", schema, "ts", delay)
     total = (Named("t", AggregateCall(pa.int64(), "sum", (Column(pa.int64(), "x"),))),)
     windows: list[Window | Session] = [Window(size, size) for size in sizes(number)]
     windows += [Session(SECOND)] if session else []
@@ -74,11 +83,11 @@ def run(quick: bool) -> Figures:
     broken = rows(count, late=True, silences=5)
     figures = {}
     for number in NUMBERS:
-        figures[f"order_{number}"] = _speed(plan(number, ordered.schema), ordered)
-        figures[f"late_{number}"] = _speed(plan(number, late.schema), late)
-        figures[f"session_{number}"] = _speed(plan(number, broken.schema, session=True), broken)
-    hundred = _speed(plan(100, ordered.schema), ordered)
-    figures["buckets_100"] = _buckets_speed(ordered, sizes(100))
+        figures[f"order_{number}"] = speed(plan(number, ordered.schema), ordered)
+        figures[f"late_{number}"] = speed(plan(number, late.schema), late)
+        figures[f"session_{number}"] = speed(plan(number, broken.schema, session=True), broken)
+    hundred = speed(plan(100, ordered.schema), ordered)
+    figures["buckets_100"] = alternative_speed("buckets", ordered, 100)
     return figures | {
         "by_buckets": hundred / figures["buckets_100"],
         "thousand_by_one": figures["order_1000"] / figures["order_1"],
@@ -96,7 +105,7 @@ def warm_up(quick: bool) -> None:
             engine.compile()
             engine.run([table])
     found = {size: _sums(engine, place) for place, size in enumerate(sizes(10))}
-    for size, bucket in zip(sizes(10), _buckets(table, sizes(10)), strict=True):
+    for size, bucket in zip(sizes(10), by_alternative("buckets", table, 10), strict=True):
         assert found[size] == {int(k) * size: int(bucket[k]) for k in np.flatnonzero(bucket)}, size
 
 
@@ -106,7 +115,8 @@ def _sums(engine: Engine, place: int) -> dict[int, int]:
     return {start: total for start, total in zip(starts, table["t"].to_pylist(), strict=True) if total}
 
 
-def _speed(compiled: SharedPlan, table: pa.Table) -> float:
+def speed(compiled: SharedPlan, table: pa.Table) -> float:
+    """M rows/s of processor time of a whole operator, results in their stores."""
     engine = Engine(compiled)
     engine.compile()
     begun = time.process_time()
@@ -115,26 +125,17 @@ def _speed(compiled: SharedPlan, table: pa.Table) -> float:
     return len(table) / (time.process_time() - begun) / 1e6
 
 
-def _add(times: Array, values: Array, widths: Array, sums: Array) -> None:
-    for i in range(times.size):
-        for w in range(widths.size):
-            sums[w, times[i] // widths[w]] += values[i]
+def by_alternative(name: str, table: pa.Table, number: int) -> Array:
+    """The sums of the windows by one of the alternatives."""
+    times, values = (table[column].cast(pa.int64()).combine_chunks().to_numpy() for column in ("ts", "x"))
+    return sums_by(name, times, values, np.array(sizes(number)), DELAY)
 
 
-_compiled = jit(_add)
-
-
-def _buckets(table: pa.Table, widths: list[int]) -> Array:
-    times, values = (table[name].cast(pa.int64()).combine_chunks().to_numpy() for name in ("ts", "x"))
-    sums = np.zeros((len(widths), int(times.max()) // min(widths) + 1), np.int64)
-    _compiled(times, values, np.array(widths), sums)
-    return sums
-
-
-def _buckets_speed(table: pa.Table, widths: list[int]) -> float:
-    _buckets(table.slice(0, 10), widths)
+def alternative_speed(name: str, table: pa.Table, number: int) -> float:
+    """M rows/s of processor time of one of the alternatives."""
+    by_alternative(name, table.slice(0, 10), number)
     begun = time.process_time()
-    _buckets(table, widths)
+    by_alternative(name, table, number)
     return len(table) / (time.process_time() - begun) / 1e6
 
 

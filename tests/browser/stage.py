@@ -28,7 +28,7 @@ def put(first, last):
             mean = 14 + 9 * np.sin(hours / 3.1 + number) + 3 * np.sin(hours * 2.3 + 5 * number)
             count = np.round(40 + 25 * np.sin(hours / 4 + number) ** 2).astype(np.int64)
             status = np.where(starts + level.size > last, 1, 2)
-            batches.append(ResultBatch(position, starts, (pa.array([carrier] * len(starts)),),
+            batches.append(ResultBatch.of(position, starts, (pa.array([carrier] * len(starts)),),
                 (pa.array(mean), pa.array(mean - count / 5), pa.array(mean + count), pa.array(count)),
                 status.astype(np.int8), np.zeros(len(starts), np.int16)))
     results.apply(batches)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(17, 20, 24)"
 
-MARK = "results.apply([ResultBatch(0, np.arange(began + 38 * HOUR, began + 38 * HOUR + 5 * MINUTE, MINUTE), \
+MARK = "results.apply([ResultBatch.of(0, np.arange(began + 38 * HOUR, began + 38 * HOUR + 5 * MINUTE, MINUTE), \
 (pa.array(['AA'] * 5),), (pa.array([20.0] * 5), pa.array([9.0] * 5), pa.array([52.0] * 5), pa.array([30] * 5)), \
 np.full(5, 3, np.int8), np.ones(5, np.int16))])"
 

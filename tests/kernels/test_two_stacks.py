@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from workbench.algebra import PARTIALS
 from workbench.kernels.segments import fold_segments
 from workbench.kernels.slicing import BEFORE, cut, number_slices, ordered, slice_starts, slices_of
 from workbench.kernels.two_stacks import assemble
+from workbench.time import DAY
 
 
 @st.composite
@@ -130,6 +133,7 @@ def test_times_out_of_order_are_not_cut_by_looking_up() -> None:
     assert cut(np.array([1, 1_000]), [(2, 0)]) is None, "more edges than rows"
 
 
+@pytest.mark.parametrize("kernels", ["generic", "compiled"])
 @given(
     st.lists(st.integers(-40, 40), min_size=1, max_size=60),
     st.lists(st.tuples(st.integers(1, 9), st.integers(0, 8)), max_size=3),
@@ -137,12 +141,23 @@ def test_times_out_of_order_are_not_cut_by_looking_up() -> None:
     st.integers(1, 30),
 )
 def test_rows_in_any_order_fall_into_the_slice_of_the_latest_edge(
-    times: list[int], progressions: list[tuple[int, int]], others: list[int], repeated: int
+    kernels: str, times: list[int], progressions: list[tuple[int, int]], others: list[int], repeated: int
 ) -> None:
     """Looked up among few edges or computed row by row: the latest edge at or before the time, by looking at all."""
     edges = [(period, phase % period) for period, phase in progressions]
     every = [time for time in range(-60, 60) if any((time - phase) % period == 0 for period, phase in edges)]
     expected = [max([t for t in (*every, *others) if t <= time], default=BEFORE) for time in times]
-    found = slices_of(np.repeat(times, repeated), edges, np.sort(np.array(others, np.int64)))
+    with mock.patch.dict(os.environ, WINQUERY_KERNELS=kernels):
+        found = slices_of(np.repeat(times, repeated), edges, np.sort(np.array(others, np.int64)))
     assert found.starts.tolist() == sorted(set(expected))
     assert found.starts[found.positions()].tolist() == np.repeat(expected, repeated).tolist()
+
+
+@pytest.mark.parametrize("kernels", ["generic", "compiled"])
+def test_edges_that_lie_close_in_a_long_range_are_told_apart(kernels: str) -> None:
+    """Case: a thousand edges a microsecond apart, all in one range of the table, and one two thousand years later."""
+    edges = np.append(np.arange(1_000), 2_000 * 366 * DAY)
+    times = np.append(np.arange(999, -1, -1), [5_000, 2_000 * 366 * DAY + 1])
+    with mock.patch.dict(os.environ, WINQUERY_KERNELS=kernels):
+        found = slices_of(np.repeat(times, 2), [], edges)
+    assert found.starts[found.positions()][::2].tolist() == [*range(999, -1, -1), 999, 2_000 * 366 * DAY]

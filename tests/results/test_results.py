@@ -26,7 +26,7 @@ SCHEMA = Schema(
 def batch(rows: list[tuple[int, Any, Any, Any]], level: int = 0, status: Status = Status.FINAL) -> ResultBatch:
     """Rows of (start, key, v, n)."""
     starts, keys, values, counts = zip(*rows, strict=True)
-    return ResultBatch(
+    return ResultBatch.of(
         level,
         np.array(starts, np.int64),
         (pa.array(keys, pa.string()),),
@@ -105,7 +105,7 @@ def test_series_is_a_matrix_of_a_range() -> None:
 def test_no_keys_is_one_key() -> None:
     schema = Schema("q", (Level("10 s", 10, 10),), (), (("v", pa.float64()),))
     results = QueryResults(schema)
-    one = ResultBatch(0, np.array([10]), (), (pa.array([1.0]),), np.array([2], np.int8), np.zeros(1, np.int16))
+    one = ResultBatch.of(0, np.array([10]), (), (pa.array([1.0]),), np.array([2], np.int8), np.zeros(1, np.int16))
     results.apply([one])
     assert results.keys(0) == [()]
     assert results.table().column("v").to_pylist() == [1.0]
@@ -166,7 +166,7 @@ def test_structs_lists_texts_and_dates_come_out_as_they_went_in() -> None:
     kinds = tuple((name, column.type) for name, column in columns.items())
     schema = Schema("q", (Level("1 second", 1_000_000, 1_000_000),), (), kinds)
     results = QueryResults(schema)
-    batch = ResultBatch(
+    batch = ResultBatch.of(
         0,
         np.arange(3) * 1_000_000,
         (),

@@ -261,7 +261,13 @@ def test_a_whole_table_equals_the_oracle(workload: Workload, batches: list[pa.Ta
 
 def ordered(row: tuple[Any, ...]) -> str:
     """The last digits of floats differ with the order of adding, so rows are not sorted by them."""
-    return str([f"{cell + 0.0:.6g}" if isinstance(cell, float) else cell for cell in row])
+
+    def rounded(cell: Any) -> Any:
+        if isinstance(cell, list):
+            return list(map(rounded, cell))
+        return f"{cell + 0.0:.6g}" if isinstance(cell, float) else cell
+
+    return str(list(map(rounded, row)))
 
 
 @pytest.mark.parametrize("threads", [1, 2])

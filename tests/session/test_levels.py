@@ -91,7 +91,7 @@ def test_results_of_a_level_that_nobody_keeps_are_left_out(session: Session) -> 
     table = live.store.table()
     codes = pa.array([2], pa.int8()).to_numpy()
     starts = pa.array([0], pa.int64()).to_numpy()
-    batch = ResultBatch(
+    batch = ResultBatch.of(
         0, starts, (pa.array(["UA"]),), (pa.array([7.0]), pa.array([1])), codes, codes.astype("int16")
     )
     live.store.apply([batch], ["another"])

@@ -26,6 +26,7 @@ def recording(tmp_path: Path) -> Callable[..., str]:
             }
         )
         path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
         pq.write_table(table, path)
         return str(path)
 

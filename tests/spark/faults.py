@@ -42,7 +42,7 @@ class Finals:
 
     def __call__(self, reports: list[Report]) -> None:
         self.rows.append(reports[0].rows)
-        for _, batch in (each for report in reports for each in report.results if each[0] == "q"):
+        for batch in (each.own() for report in reports for name, each in report.results if name == "q"):
             values = zip(*(column.to_pylist() for column in batch.values), strict=True)
             for key, start, status, row in zip(
                 batch.keys[0].to_pylist(), batch.starts, batch.status, values, strict=True

@@ -35,10 +35,9 @@ def finals(batches: list[list[Report]], query: str) -> dict[tuple[str, int], tup
     found: dict[tuple[str, int], tuple[Any, ...]] = {}
     for report in (report for reports in batches for report in reports):
         for name, batch in report.results:
-            values = zip(*(column.to_pylist() for column in batch.values), strict=True)
-            for key, start, status, row in zip(
-                batch.keys[0].to_pylist(), batch.starts, batch.status, values, strict=True
-            ):
+            own = batch.own()
+            values = zip(*(column.to_pylist() for column in own.values), strict=True)
+            for key, start, status, row in zip(own.keys[0].to_pylist(), own.starts, own.status, values, strict=True):
                 if name == query and status == Status.FINAL:
                     assert found.setdefault((key, start // SECOND), row) == row
     return found

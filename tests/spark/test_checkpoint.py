@@ -33,7 +33,7 @@ Place = tuple[str, str, int]
 def batch(rows: list[tuple[str, int, Status, int]], level: int = 0) -> ResultBatch:
     """Results (key, start, status, value), without the second value of the query."""
     keys, starts, status, values = zip(*rows, strict=True)
-    return ResultBatch(
+    return ResultBatch.of(
         level,
         np.array(starts),
         (pa.array(keys),),
@@ -53,7 +53,8 @@ def told(kept: Record) -> dict[Place, tuple[Status, int]]:
     found: dict[Place, tuple[Status, int]] = {}
     for each in (each for _, reports in kept.read() for each in reports):
         for query, results in each.results:
-            rows = zip(results.keys[0].to_pylist(), results.starts, results.status, results.values[0], strict=True)
+            own = results.own()
+            rows = zip(own.keys[0].to_pylist(), own.starts, own.status, own.values[0], strict=True)
             for key, start, status, value in rows:
                 found[query, key, int(start)] = Status(status), value.as_py()
     return {place: entry for place, entry in found.items() if entry[0] != Status.ABSENT}
@@ -113,7 +114,7 @@ def test_a_crash_while_files_are_put_together(tmp_path: Path, monkeypatch: pytes
 def test_windows_without_keys_and_with_numbers(tmp_path: Path) -> None:
     kept = Record(tmp_path / "results")
     for value in (1, 2):
-        plain = ResultBatch(
+        plain = ResultBatch.of(
             0,
             np.array([10, 10]),
             (),
@@ -126,9 +127,10 @@ def test_windows_without_keys_and_with_numbers(tmp_path: Path) -> None:
         kept.put(value, [encode_report(report([("q", plain)]))])
     kept.compact()
     ((_, (only,)),) = kept.read()
-    assert only.results[0][1].values[0].to_pylist() == [2, 20]
-    assert only.results[0][1].ends is not None
-    assert only.results[0][1].ends.tolist() == [20, 30]
+    columns = only.results[0][1].own()
+    assert columns.values[0].to_pylist() == [2, 20]
+    assert columns.ends is not None
+    assert columns.ends.tolist() == [20, 30]
 
 
 def test_the_oldest_windows_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def test_views_by_campaign(spark: Any, tmp_path: Path) -> None:
     found: Counter[tuple[str, int]] = Counter()
 
     def take(reports: list[Report]) -> None:
-        for _, batch in (result for report in reports for result in report.results):
+        for batch in (each.own() for report in reports for _, each in report.results):
             rows = zip(batch.keys[0].to_pylist(), batch.starts, batch.values[0].to_pylist(), strict=True)
             for campaign, start, views in rows:
                 found[campaign, int(start) // SECOND] = views

@@ -41,7 +41,7 @@ class Collector:
         """(key, window start in seconds) -> (total, n) of the final results; each window is final once."""
         found: dict[tuple[str, int], tuple[int, int]] = {}
         for reports in self.batches:
-            for _, batch in (result for report in reports for result in report.results):
+            for batch in (each.own() for report in reports for _, each in report.results):
                 rows = zip(
                     batch.keys[0].to_pylist(),
                     batch.starts,

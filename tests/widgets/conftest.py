@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from bokeh.models import ColumnDataSource
 
 from workbench.results import Level, QueryResults, ResultBatch, Schema
 from workbench.time import DAY, HOUR, MINUTE, SECOND
@@ -47,7 +49,16 @@ def put(
             mean = (starts - BEGAN) / HOUR + 100 * position
             counts = np.full(len(starts), position + 1)
             values = (pa.array(mean), pa.array(counts))
-            results.apply([ResultBatch(level, starts, keys, values, status, np.zeros(len(starts), np.int16))])
+            results.apply([ResultBatch.of(level, starts, keys, values, status, np.zeros(len(starts), np.int16))])
+
+
+def columns(source: ColumnDataSource, keys: int) -> dict[str, Any]:
+    """The flat columns of a panel's source key by key: ``x0`` and ``y0`` of the first key and so on."""
+    found = {}
+    for name, column in source.data.items():
+        matrix = np.asarray(column).reshape(-1, keys)
+        found |= {f"{name}{slot}": matrix[:, slot] for slot in range(keys)}
+    return found
 
 
 @pytest.fixture

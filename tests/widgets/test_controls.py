@@ -32,7 +32,7 @@ def banded(carriers: int = 2, status: int = Status.FINAL) -> QueryResults:
         columns = [pa.array(np.full(60, value + 10.0 * place)) for value in (0, 1, 2)]
         results.apply(
             [
-                ResultBatch(
+                ResultBatch.of(
                     0, starts, (pa.array([f"C{place}"] * 60),), (*columns, pa.array(np.full(60, place + 1))),
                     np.full(60, status, np.int8), np.zeros(60, np.int16),
                 )
@@ -74,22 +74,22 @@ def test_revised_windows_are_marked_and_told() -> None:
     one = np.ones(1, np.int16)
     columns = tuple(pa.array([value]) for value in (0.0, 5.0, 9.0, 4))
     at = np.array([BEGAN + 10 * MINUTE])
-    results.apply([ResultBatch(0, at, (pa.array(["C0"]),), columns, np.full(1, Status.REVISED, np.int8), one)])
+    results.apply([ResultBatch.of(0, at, (pa.array(["C0"]),), columns, np.full(1, Status.REVISED, np.int8), one)])
     view = DashboardView(results, backing=Backing(roles=ROLES))
     view.refresh()
     marks = view.panels[1].revised.data
     assert marks["x"].tolist() == [(BEGAN + 25 * MINUTE) / 1_000]
     assert marks["y"].tolist() == [5.0]
     final = view.panels[1].final.data
-    assert final["s0"].tolist().count(Status.REVISED) == 1
-    assert final["n0"][10] == 4
-    assert view.panels[1].hovers[0].tooltips.count("state") == 1
+    assert final["s"].tolist().count(Status.REVISED) == 1
+    assert final["n"][10] == 4
+    assert view.panels[1].hover.tooltips.count("state") == 1
 
 
 def test_final_points_do_not_carry_a_status_when_there_is_nothing_to_tell() -> None:
     view = DashboardView(banded(1), backing=Backing(roles=ROLES))
     view.refresh()
-    assert set(view.panels[0].final.data) == {"x0", "y0", "n0"}
+    assert set(view.panels[0].final.data) == {"x", "y", "n"}
 
 
 def test_keys_are_found_picked_and_given_back(schema: Callable[..., Schema], fill: Callable[..., None]) -> None:
@@ -146,11 +146,11 @@ def test_a_pause_keeps_the_picture_and_a_zoom_still_draws(results: QueryResults,
     assert "paused" in view.controls.strip.text
     view.show(BEGAN, BEGAN + HOUR)
     view.refresh()
-    assert view.panels[0].final.data["x0"][-1] <= (BEGAN + 2 * HOUR) / 1_000
+    assert view.panels[0].final.data["x"][-1] <= (BEGAN + 2 * HOUR) / 1_000
     view.pause(False)
     view.follow(0)
     view.refresh()
-    assert view.panels[0].final.data["x0"][-1] == (BEGAN + 14 * HOUR) / 1_000
+    assert view.panels[0].final.data["x"][-1] == (BEGAN + 14 * HOUR) / 1_000
 
 
 def test_small_multiples_have_a_figure_for_each_key_on_the_same_axes() -> None:
@@ -163,8 +163,9 @@ def test_small_multiples_have_a_figure_for_each_key_on_the_same_axes() -> None:
     shown = view.multiples._figures.children
     assert [figure.title.text for figure in shown] == ["C0", "C1", "C2"]
     assert len({figure.y_range.id for figure in shown}) == len({figure.x_range.id for figure in shown}) == 1
-    assert [np.nanmax(panel.final.data["y0"]) for panel in view.multiples.panels] == [1, 11, 21]
-    assert view.multiples.panels[2].lines[0][0].glyph.line_color == LIGHT.colour(2)
+    assert [np.nanmax(panel.final.data["y"]) for panel in view.multiples.panels] == [1, 11, 21]
+    assert [keys.data["key"] for keys in view.multiples.keys] == [[0], [1], [2]]
+    assert [keys.data["label"] for keys in view.multiples.keys] == [["C0"], ["C1"], ["C2"]]
     assert view.width == 270
     page(view.controls.views, "active", Shown.LINES)
     assert view.width == 1_000
@@ -213,14 +214,14 @@ def test_themes_colour_lines_texts_and_ground(results: QueryResults) -> None:
     view.refresh()
     assert view.theme is LIGHT
     view.page_theme("dark")
-    line = view.panels[0].lines[1][0]
-    assert line.glyph.line_color == line.muted_glyph.line_color == DARK.colour(1)
+    colours = view.panels[0].colours
+    assert colours.palette[view.keys.data["key"][1]] == DARK.colour(1)
     assert view.root.styles["background-color"] == DARK.paper
     assert view.root.styles["--bk-major-label-text-color"] == DARK.muted
     assert view._legend.model.label_text_color == DARK.ink
     page(view.controls.theme, "value", "light")
     assert view.theme is LIGHT
-    assert line.glyph.line_color == LIGHT.colour(1)
+    assert colours.palette[view.keys.data["key"][1]] == LIGHT.colour(1)
 
 
 def test_a_finer_level_is_offered_added_and_kept_on_show(results: QueryResults, fill: Callable[..., None]) -> None:
@@ -244,7 +245,7 @@ def test_a_finer_level_is_offered_added_and_kept_on_show(results: QueryResults, 
     assert ("15 seconds / 1 second", "15 seconds / 1 second") in view.controls.level.options
     starts = np.arange(BEGAN + 6 * HOUR, BEGAN + 6 * HOUR + 5 * MINUTE, SECOND)
     values = (pa.array(np.zeros(300)), pa.array(np.zeros(300, np.int64)))
-    batch = ResultBatch(
+    batch = ResultBatch.of(
         0, starts, (pa.array(["AA"] * 300),), values, np.full(300, 2, np.int8), np.zeros(300, np.int16)
     )
     results.apply([batch])

@@ -26,7 +26,7 @@ def store(slide: int) -> QueryResults:
         columns = (pa.array(values, pa.float64()), pa.array([place, place]))
         own = {} if slide else {"ends": starts + MINUTE, "numbers": np.arange(2)}
         codes, revisions = np.full(2, 2, np.int8), np.zeros(2, np.int16)
-        results.apply([ResultBatch(0, starts, (pa.array([key, key]),), columns, codes, revisions, **own)])
+        results.apply([ResultBatch.of(0, starts, (pa.array([key, key]),), columns, codes, revisions, **own)])
     return results
 
 
@@ -65,7 +65,7 @@ def test_any_value_can_be_drawn_ranked_shown_and_saved(values: list[float | None
     for key in ("a", "b"):
         columns = (pa.array(values, pa.float64(), from_pandas=False),)
         codes, revisions = np.full(3, 2, np.int8), np.zeros(3, np.int16)
-        results.apply([ResultBatch(0, starts, (pa.array([key] * 3),), columns, codes, revisions)])
+        results.apply([ResultBatch.of(0, starts, (pa.array([key] * 3),), columns, codes, revisions)])
     view = DashboardView(results, top=5)
     for active in (0, 1, 2):
         view.controls.views.active = active

@@ -59,7 +59,7 @@ def test_any_value_gives_finite_coordinates(schema: Callable[..., Schema], value
     results = QueryResults(schema(keyed=False))
     status, revisions = np.full(2, 2, np.int8), np.zeros(2, np.int16)
     starts = np.array([BEGAN, BEGAN + MINUTE])
-    results.apply([ResultBatch(0, starts, (), (pa.array(values), pa.array([1, 2])), status, revisions)])
+    results.apply([ResultBatch.of(0, starts, (), (pa.array(values), pa.array([1, 2])), status, revisions)])
     svg = picture(results)
     assert all("nan" not in path and "inf" not in path for path in paths(svg))
     ET.fromstring(svg)

@@ -108,7 +108,7 @@ def test_keys_are_ranked_by_windows_then_by_count(schema: Callable[..., Schema],
 
 def test_null_values_are_gaps_and_null_keys_have_a_name(schema: Callable[..., Schema]) -> None:
     results = QueryResults(schema())
-    batch = ResultBatch(
+    batch = ResultBatch.of(
         0,
         np.array([BEGAN, BEGAN + MINUTE]),
         (pa.array([None, None], pa.string()),),

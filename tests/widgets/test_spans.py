@@ -23,7 +23,7 @@ def store(windows: list[tuple[str, int, int, float, int]]) -> QueryResults:
     status = [1 if last[key] == number else 2 for key, number in zip(keys, numbers, strict=True)]
     results.apply(
         [
-            ResultBatch(
+            ResultBatch.of(
                 0, np.array(starts) * MINUTE, (pa.array(keys),), (pa.array(values), pa.array([3] * len(keys))),
                 np.array(status, np.int8), np.zeros(len(keys), np.int16), np.array(ends) * MINUTE, np.array(numbers),
             )
@@ -82,8 +82,8 @@ def test_a_dashboard_of_sessions_shows_bounds_and_a_picture() -> None:
     view = DashboardView(results)
     view.refresh()
     final = view.panels[0].final.data
-    assert final["w0"][0] == 0
-    assert final["e0"][0] == 10 * MINUTE / 1_000
+    assert final["w"][0] == 0
+    assert final["e"][0] == 10 * MINUTE / 1_000
     assert view.panels[-1].figure.xaxis[0].axis_label == "time (UTC)"
     assert view.visible[0] <= 0
     assert picture(results).count("M84.0") >= 1, "a's first session begins at the left edge"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from bokeh.document.events import DocumentPatchedEvent
 
-from tests.widgets.conftest import BEGAN, LEVELS
+from tests.widgets.conftest import BEGAN, LEVELS, columns
 from workbench.errors import QueryError
 from workbench.results import QueryResults, ResultBatch, Schema
 from workbench.time import DAY, HOUR, MINUTE, SECOND
@@ -19,8 +19,7 @@ from workbench.widgets.strip import strip_html
 
 
 def data(view: DashboardView, panel: int, part: str) -> dict[str, Any]:
-    source = getattr(view.panels[panel], part)
-    return {name: np.asarray(column) for name, column in source.data.items()}
+    return columns(getattr(view.panels[panel], part), len(view.keys.data["label"]))
 
 
 def page_sets(view: DashboardView, **values: float) -> None:
@@ -143,14 +142,14 @@ def test_new_keys_get_lines_and_beyond_the_limit_the_best_stay(
     results = QueryResults(schema())
     view = DashboardView(results, top=3)
     view.refresh()
-    assert [len(panel.lines) for panel in view.panels] == [0, 0]
+    assert view.keys.data["label"] == []
     fill(results, (0, 30), ["A"])
     view.refresh()
     assert [item.label["value"] for item in view._legend.model.items] == ["A"]
     fill(results, (0, 30), ["A", "B", "C", "D", "E"])
     view.refresh()
     assert [item.label["value"] for item in view._legend.model.items] == ["C", "D", "E"]
-    assert [len(panel.lines) for panel in view.panels] == [3, 3]
+    assert view.keys.data["label"] == ["C", "D", "E"]
     assert np.nanmin(data(view, 0, "final")["y0"]) >= 200
 
 
@@ -161,7 +160,7 @@ def test_a_query_without_keys_has_one_line_and_no_legend(
     fill(results, (0, 4), ["x"])
     view = DashboardView(results)
     view.refresh()
-    assert len(view.panels[0].lines) == 1
+    assert view.keys.data["label"] == ["all"]
     assert not view._legend.model.visible
 
 
@@ -173,11 +172,11 @@ def test_ten_thousand_keys_draw_the_top_only(schema: Callable[..., Schema]) -> N
     values = (pa.array(np.zeros(count)), pa.array(np.arange(count)))
     for level in range(3):
         status = np.full(count, 2, np.int8)
-        batch = ResultBatch(level, np.full(count, BEGAN), (names,), values, status, np.zeros(count, np.int16))
+        batch = ResultBatch.of(level, np.full(count, BEGAN), (names,), values, status, np.zeros(count, np.int16))
         results.apply([batch])
     view = DashboardView(results)
     view.refresh()
-    assert len(view.panels[0].lines) == 20
+    assert len(view.keys.data["label"]) == 20
     assert view._legend.model.items[-1].label["value"] == "k9999"
 
 
@@ -222,13 +221,42 @@ def test_windows_that_become_final_are_sent_alone(results: QueryResults, fill: C
     view.refresh()
     streamed = [event for event in events if type(event).__name__ == "ColumnsStreamedEvent"]
     assert {event.model.id for event in streamed} == {panel.final.id for panel in view.panels}
-    assert {len(event.data["x0"]) for event in streamed} == {12}, "the windows that ended from 12:01 to 12:12"
+    assert {len(event.data["x"]) for event in streamed} == {2 * 12}, "the windows that ended from 12:01 to 12:12"
     fresh = DashboardView(results)
     fresh.show(BEGAN + 11 * HOUR, BEGAN + 13 * HOUR)
     fresh.refresh()
     for panel, other in zip(view.panels, fresh.panels, strict=True):
         assert panel.final.data.keys() == other.final.data.keys()
         assert all(np.array_equal(panel.final.data[n], other.final.data[n], equal_nan=True) for n in other.final.data)
+
+
+def test_a_revised_window_and_the_new_ones_are_sent_alone(results: QueryResults, fill: Callable[..., None]) -> None:
+    view = DashboardView(results)
+    view.show(BEGAN + 11 * HOUR, BEGAN + 13 * HOUR)
+    document = view.document()
+    view.refresh()
+    events: list[Any] = []
+    document.on_change(events.append)
+    at, one = np.array([BEGAN + 11 * HOUR]), np.ones(1, np.int16)
+    revised = (pa.array([-7.0]), pa.array([9]))
+    results.apply([ResultBatch.of(0, at, (pa.array(["B6"]),), revised, np.full(1, 2, np.int8), one)])
+    fill(results, (11.75, 12.2), open_from=12.2)
+    view.refresh()
+    finals = {panel.final.id for panel in view.panels}
+    patched = [event for event in events if type(event).__name__ == "ColumnsPatchedEvent"]
+    assert {event.model.id for event in patched} == finals
+    assert {event.model.id for event in events if type(event).__name__ == "ColumnsStreamedEvent"} == finals
+    whole = [event for event in events if type(event).__name__ == "ModelChangedEvent" and event.attr == "data"]
+    assert finals.isdisjoint(event.model.id for event in whole)
+    for event in patched:
+        for patches in event.patches.values():
+            assert sum(len(values) for _, values in patches) == 1, "one window of one key"
+    fresh = DashboardView(results)
+    fresh.show(BEGAN + 11 * HOUR, BEGAN + 13 * HOUR)
+    fresh.refresh()
+    for panel, other in zip(view.panels, fresh.panels, strict=True):
+        assert all(np.array_equal(panel.final.data[n], other.final.data[n], equal_nan=True) for n in other.final.data)
+    assert -7.0 in view.panels[0].final.data["y"]
 
 
 def test_a_range_that_moves_on_drops_what_it_leaves(results: QueryResults, fill: Callable[..., None]) -> None:

@@ -81,8 +81,8 @@ class AssembleKernel:
         store, of which ``keys`` columns and the rows before ``end`` are in use; ``scans`` belong to them.
         ``compiled`` forces a variant (True waits for the compiler). The next call writes over what this one returns.
         """
-        kinds = [(low, high) for low, high in pairwise(bounds) if low < high]
-        combines = len(first) + sum(2 * int(last[high - 1] - first[low]) for low, high in kinds)
+        some = np.flatnonzero(bounds[1:] > bounds[:-1])
+        combines = len(first) + 2 * int((last[bounds[some + 1] - 1] - first[bounds[some]]).sum())
         function = None
         if self.kind.compiled:
             function = variant(self._job(), choice(compiled), combines * _COMBINE_SECONDS)

@@ -29,13 +29,17 @@ def _folder() -> Path | None:
 
 def digest(source: str) -> str:
     """The name of a kernel: changes with its text and with everything that its machine code depends on."""
-    # As resources: on an executor the package may be in a zip.
-    called = [(files(kernels) / f"{name}.py").read_text() for name in ("combine", "jit", "scan")]
-    parts = [source, *called, version("numba"), *os.uname()[3:], _processor()]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+    return hashlib.sha256("\0".join([source, *_surroundings()]).encode()).hexdigest()[:24]
 
 
 @cache
+def _surroundings() -> tuple[str, ...]:
+    """What machine code depends on beside its own text."""
+    # As resources: on an executor the package may be in a zip.
+    called = [(files(kernels) / f"{name}.py").read_text() for name in ("combine", "jit", "scan")]
+    return (*called, version("numba"), *os.uname()[3:], _processor())
+
+
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

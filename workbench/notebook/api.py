@@ -32,8 +32,10 @@ def source(
     lateness: str | None = None,
     future: str | None = None,
     max_rows: int = 100_000,
+    trigger: str | None = None,
+    level1: str = "auto",
 ) -> Source:
-    """Define a stream of recorded events under a name that SQL can use.
+    """Define a stream of events under a name that SQL can use.
 
     ``data``: a data set of :mod:`workbench.datasets`, Parquet files (a path, a folder, a list), or a pandas or Arrow
     table. ``time`` names the timestamp column that windows are about; ``arrival`` the one that says when a row came
@@ -44,6 +46,11 @@ def source(
     come later than that still revise final results for as long as ``lateness`` says (by default not at all); then
     they are late: they are counted and change nothing. ``future`` is for clocks that go wrong: rows whose event time
     is further ahead of the wall clock than that count in their windows, but do not move the watermark.
+
+    ``data`` may also be a Spark DataFrame of your own session. A streaming one runs as one Spark query, with
+    ``trigger`` as Spark has it: micro-batch after micro-batch, every ``'5 seconds'``, or ``'available_now'``, which
+    reads all that is there and then ends the stream. A batch one, or a table, is read once, all windows final.
+    ``level1`` forces how its rows become partials: ``'arrow'``, ``'tungsten'``, or by cost (docs/spark.md).
 
     Defining a source again ends the queries of the older one. Raises SourceError for data that does not fit.
     """
@@ -57,6 +64,8 @@ def source(
         lateness=lateness,
         future=future,
         max_rows=max_rows,
+        trigger=trigger,
+        level1=level1,
     )
 
 
@@ -132,7 +141,7 @@ def run(
     name: str = "query",
     source: Source | str | None = None,
     parameters: Mapping[str, object] | None = None,
-    history: bool = True,
+    history: bool | None = None,
 ) -> LiveQuery:
     """Start one query and return its handle at once. ``name`` identifies it: a running one of that name is replaced.
 
@@ -140,7 +149,9 @@ def run(
 
     Where other queries run on the source already, the query still gets all its rows (``history``): the plan starts
     anew and catches up. With ``history=False`` it joins the running plan at once and tells the windows that begin
-    from then on; a window that was partly missed is never shown. Raises QueryError before anything starts.
+    from then on; a window that was partly missed is never shown. That is also what happens where nobody says and the
+    source is a streaming DataFrame, of which nobody knows whether it can be read again. Raises QueryError before
+    anything starts.
     """
     queries = bind(asked, name, source, single=True, parameters=parameters)
     (handle,) = default_session().start(queries, history=history)

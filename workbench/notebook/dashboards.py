@@ -59,7 +59,7 @@ def dashboard(
     name: str = "query",
     source: Source | str | None = None,
     parameters: Mapping[str, object] | None = None,
-    history: bool = True,
+    history: bool | None = None,
 ) -> Dashboard:
     """Start a query (or take a running one) and give it a live, zoomable picture; see :func:`workbench.run`."""
     if isinstance(asked, LiveQuery):

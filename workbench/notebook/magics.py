@@ -110,7 +110,7 @@ class WinqueryMagics(Magics):
             return
         if default_session().is_cold():
             print("starting Spark, once a kernel: some ten seconds", flush=True)
-        handles = default_session().start(queries, history=not options.from_now)
+        handles = default_session().start(queries, history=False if options.from_now else None)
         self._push({handle.name: handle for handle in handles})
         if options.out is not None:
             self._push({options.out: handles[0] if len(handles) == 1 else handles})

@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 
 from workbench.results.keys import KeyIndex
-from workbench.results.shapes import OBJECT_BYTES, Array, Level, ResultBatch, Rows, Schema, Series, storage, unpacked
+from workbench.results.shapes import (
+    OBJECT_BYTES,
+    Array,
+    Level,
+    ResultColumns,
+    Rows,
+    Schema,
+    Series,
+    storage,
+    unpacked,
+)
 
 
 class GridLevel:
@@ -76,7 +86,7 @@ class GridLevel:
         ends = starts + self._shape.size
         return Rows(columns, starts, ends, values, codes[rows, columns], self._revisions[rows, columns])
 
-    def apply(self, batch: ResultBatch) -> None:
+    def apply(self, batch: ResultColumns) -> None:
         """Write windows over what is kept of them."""
         columns = self.index.number(batch.keys, len(batch.starts))
         starts = batch.starts
@@ -93,14 +103,13 @@ class GridLevel:
             self._values[position][rows, columns] = values[kept]
             self._valid[position][rows, columns] = valid[kept]
 
-    def is_sparse(self, batch: ResultBatch) -> bool:
+    def is_sparse(self, windows: ResultColumns) -> bool:
         """Whether windows would leave although there is room for them: few lie far apart, as after a long silence."""
-        if not self._rows:
-            return False
-        rows = (batch.starts - self._base) // self._shape.slide
+        base = self._base if self._rows else int(windows.starts.min())
+        rows = (windows.starts - base) // self._shape.slide
         span = max(int(rows.max()) + 1, self._rows) - min(int(rows.min()), 0)
         kept = int(np.count_nonzero(self._status[: self._rows])) + len(rows)
-        return span > self._limit() and kept * 4 < self._limit() * len(self.index.keys)
+        return span > self._limit() and kept * 4 < self._limit() * max(1, len(self.index.keys))
 
     def _width(self) -> int:
         """Columns of the matrices, with room for more keys."""

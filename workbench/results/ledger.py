@@ -15,7 +15,7 @@ import numpy as np
 
 from workbench.results.grid import GridLevel
 from workbench.results.keys import KeyIndex
-from workbench.results.shapes import OBJECT_BYTES, Array, ResultBatch, Rows, Schema, Series, storage, unpacked
+from workbench.results.shapes import OBJECT_BYTES, Array, ResultColumns, Rows, Schema, Series, storage, unpacked
 
 
 class LedgerLevel:
@@ -32,7 +32,7 @@ class LedgerLevel:
         self._pending: list[list[Array]] = []
         self._waiting = 0
 
-    def apply(self, batch: ResultBatch) -> None:
+    def apply(self, batch: ResultColumns) -> None:
         """Write windows over what is kept of them."""
         ends, numbers = batch.ends, batch.numbers
         if self._shape.regular:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -61,8 +62,8 @@ class Schema:
 
 
 @dataclass(frozen=True)
-class ResultBatch:
-    """Some windows of one level, columnar; all arrays have one length.
+class ResultColumns:
+    """Some windows, columnar; all arrays have one length.
 
     ``keys`` are Arrow arrays in the order of the schema, ``values`` Arrow arrays (NULL where the aggregate has no
     value), ``starts`` int64 microseconds, ``status`` int8 codes of :class:`Status`, ``revisions`` int16. Irregular
@@ -70,7 +71,6 @@ class ResultBatch:
     time. At regular ones the start does.
     """
 
-    level: int
     starts: Array
     keys: tuple[pa.Array, ...]
     values: tuple[pa.Array, ...]
@@ -79,13 +79,73 @@ class ResultBatch:
     ends: Array | None = None
     numbers: Array | None = None
 
-    def only(self, which: Array) -> ResultBatch:
-        """The windows where a mask holds."""
-        mask = pa.array(which)
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def pick(self, which: Array | slice) -> ResultColumns:
+        """Some of the windows, by mask or position; of a slice nothing is copied."""
+
+        def picked(column: pa.Array) -> pa.Array:
+            if isinstance(which, slice):
+                return column[which]
+            return column.filter(pa.array(which)) if which.dtype == np.bool_ else column.take(pa.array(which))
+
         ends, numbers = (None if side is None else side[which] for side in (self.ends, self.numbers))
-        keys, values = (tuple(column.filter(mask) for column in side) for side in (self.keys, self.values))
-        status, revisions = self.status[which], self.revisions[which]
-        return ResultBatch(self.level, self.starts[which], keys, values, status, revisions, ends, numbers)
+        keys, values = (tuple(map(picked, side)) for side in (self.keys, self.values))
+        return ResultColumns(
+            self.starts[which], keys, values, self.status[which], self.revisions[which], ends, numbers
+        )
+
+    @staticmethod
+    def joined(parts: Sequence[ResultColumns]) -> ResultColumns:
+        """One behind the other; they are of one query."""
+        if len(parts) == 1:
+            return parts[0]
+        keys, values = (
+            tuple(pa.concat_arrays(columns) for columns in zip(*(getattr(part, side) for part in parts), strict=True))
+            for side in ("keys", "values")
+        )
+
+        def bounds(side: str) -> Any:
+            columns = [getattr(part, side) for part in parts]
+            return None if columns[0] is None else np.concatenate(columns)
+
+        sides = map(bounds, ("status", "revisions", "ends", "numbers"))
+        return ResultColumns(bounds("starts"), keys, values, *sides)
+
+
+@dataclass(slots=True, eq=False)
+class ResultBatch:
+    """Windows of one level of a query: the rows ``[low, high)`` of columns that other batches may have part in."""
+
+    level: int
+    columns: ResultColumns
+    low: int
+    high: int
+
+    @classmethod
+    def of(
+        cls,
+        level: int,
+        starts: Array,
+        keys: tuple[pa.Array, ...],
+        values: tuple[pa.Array, ...],
+        status: Array,
+        revisions: Array,
+        ends: Array | None = None,
+        numbers: Array | None = None,
+    ) -> ResultBatch:
+        """A batch with columns of its own: see :class:`ResultColumns`."""
+        return cls(level, ResultColumns(starts, keys, values, status, revisions, ends, numbers), 0, len(starts))
+
+    def __len__(self) -> int:
+        return self.high - self.low
+
+    def own(self) -> ResultColumns:
+        """The columns of this batch alone; nothing is copied."""
+        if len(self) == len(self.columns):
+            return self.columns
+        return self.columns.pick(slice(self.low, self.high))
 
 
 @dataclass(frozen=True)

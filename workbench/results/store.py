@@ -3,6 +3,9 @@
 The writer (a Spark callback or the in-process engine) hands over whole batches of columns; any number of readers
 (plots, ``results()``) copy ranges out. Applying a batch twice changes nothing: a result is identified by
 (query, level, key, window), and the newest one stands.
+
+What comes in waits until somebody reads, or until much of it waits: a hundred queries at which nobody looks cost a
+writer next to nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +22,10 @@ import pyarrow as pa
 from workbench.errors import QueryError, did_you_mean
 from workbench.results.grid import GridLevel
 from workbench.results.ledger import LedgerLevel
-from workbench.results.shapes import Level, ResultBatch, Schema, Series, Status
+from workbench.results.shapes import Level, ResultBatch, ResultColumns, Schema, Series, Status
+
+#: Windows that may wait, and those of which the columns are held meanwhile, those of other queries among them.
+_WAITING, _HELD = 1 << 12, 1 << 20
 
 
 class QueryResults:
@@ -33,8 +39,10 @@ class QueryResults:
         self.budget = budget
         self._lock = threading.RLock()
         self._levels = self._empty()
+        self._waiting: list[ResultBatch] = []
+        self._waiting_rows = self._held_rows = 0
         self._version = 0
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: tuple[Callable[[], None], ...] = ()
 
     def _empty(self) -> list[GridLevel | LedgerLevel]:
         return [self._make(number) for number in range(len(self.schema.levels))]
@@ -45,13 +53,35 @@ class QueryResults:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """A change under the lock; then one version step, and the listeners are told without the lock."""
-        with self._lock:
+        """A change under the lock to all that has come; then one version step, and the listeners are told."""
+        with self._settled():
             yield
+        self._tell()
+
+    def _tell(self) -> None:
+        """One version step; the listeners are told without the lock."""
+        with self._lock:
             self._version += 1
-            listeners = list(self._listeners)
+            listeners = self._listeners
         for listener in listeners:
             listener()
+
+    @contextmanager
+    def _settled(self) -> Iterator[None]:
+        """Under the lock, with everything that has come in its place."""
+        with self._lock:
+            self._settle()
+            yield
+
+    def _settle(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        self._waiting_rows = self._held_rows = 0
+        parts: dict[int, list[ResultColumns]] = {}
+        for batch in waiting:
+            parts.setdefault(batch.level, []).append(batch.own())
+        for level, columns in parts.items():
+            joined = ResultColumns.joined(columns)
+            self._fitting(level, joined).apply(joined)
 
     @property
     def version(self) -> int:
@@ -64,12 +94,11 @@ class QueryResults:
         Returns a function that ends the subscription.
         """
         with self._lock:
-            self._listeners.append(listener)
+            self._listeners = (*self._listeners, listener)
 
         def cancel() -> None:
             with self._lock:
-                if listener in self._listeners:
-                    self._listeners.remove(listener)
+                self._listeners = tuple(each for each in self._listeners if each is not listener)
 
         return cancel
 
@@ -79,12 +108,19 @@ class QueryResults:
         ``labels`` are the levels by which the writer counts, where it may know others than the store: results of a
         level that the store does not have are left out.
         """
-        with self._changing():
-            own = [level.label for level in self.schema.levels]
-            known = own if labels is None else labels
+        with self._lock:
+            own = {level.label: number for number, level in enumerate(self.schema.levels)} if labels else {}
             for batch in batches:
-                if len(batch.starts) and known[batch.level] in own:
-                    self._fitting(own.index(known[batch.level]), batch).apply(batch)
+                level = own.get(labels[batch.level]) if labels else batch.level
+                if level is not None and batch.high > batch.low:
+                    if level != batch.level:
+                        batch = ResultBatch(level, batch.columns, batch.low, batch.high)
+                    self._waiting.append(batch)
+                    self._waiting_rows += batch.high - batch.low
+                    self._held_rows += len(batch.columns)
+            if self._waiting_rows > _WAITING or self._held_rows > _HELD:
+                self._settle()
+        self._tell()
 
     def add_level(self, level: Level, position: int) -> None:
         """Make room for one more level, at a position among those there are; what is kept stays."""
@@ -104,10 +140,10 @@ class QueryResults:
             for number, kept in enumerate(self._levels):
                 kept.move(self.schema, number)
 
-    def _fitting(self, position: int, batch: ResultBatch) -> GridLevel | LedgerLevel:
-        """The level of a batch; matrices give way to columns where most of them would be empty."""
+    def _fitting(self, position: int, windows: ResultColumns) -> GridLevel | LedgerLevel:
+        """The level of some windows; matrices give way to columns where most of them would be empty."""
         level = self._levels[position]
-        if isinstance(level, GridLevel) and level.is_sparse(batch):
+        if isinstance(level, GridLevel) and level.is_sparse(windows):
             columns = self._levels[position] = LedgerLevel(self.schema, position, self.budget)
             columns.take_over(level)
             return columns
@@ -120,17 +156,17 @@ class QueryResults:
 
     def keys(self, level: int = 0) -> list[tuple[Any, ...]]:
         """The keys seen at a level, in order of appearance; ``[()]`` for a query without keys."""
-        with self._lock:
+        with self._settled():
             return list(self._levels[level].index.keys)
 
     def extent(self, level: int) -> tuple[int, int] | None:
         """Start of the oldest and end of the newest window kept at a level, or None where there is none."""
-        with self._lock:
+        with self._settled():
             return self._levels[level].extent()
 
     def counts(self, level: int) -> dict[Status, int]:
         """How many windows of each status (ABSENT left out) are kept at a level."""
-        with self._lock:
+        with self._settled():
             found = self._levels[level].counts()
             return {status: int(found[status]) for status in Status if status}
 
@@ -146,7 +182,7 @@ class QueryResults:
 
         ``values`` picks some of the numeric columns, all of them by default.
         """
-        with self._lock:
+        with self._settled():
             return self._levels[level].series(start, end, keys, self.schema.numeric if values is None else values)
 
     def table(self, level: int | str | None = None, status: Status | None = None) -> pa.Table:
@@ -156,7 +192,7 @@ class QueryResults:
         and ``revision``. ``level`` picks one by position or label, ``status`` one status.
         """
         chosen = range(len(self.schema.levels)) if level is None else [self.level_index(level)]
-        with self._lock:
+        with self._settled():
             return pa.concat_tables([self._table(position, status) for position in chosen])
 
     def level_index(self, level: int | str) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,16 +12,14 @@ import pyarrow as pa
 
 from workbench.codegen import AssembleKernel, Scans
 from workbench.logical import Window
-from workbench.plan import Assembly, Bounds, SharedPlan
-from workbench.results import ResultBatch
+from workbench.plan import Assembly, Bounds, QueryPlan, SharedPlan
+from workbench.results import ResultBatch, ResultColumns
 from workbench.runtime.lowering import lower
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
 #: Results with the name of their query.
 Emitted = list[tuple[str, ResultBatch]]
-#: Partials of windows, matrices ``[window, key]`` by (place among the chosen assemblies, partial).
-Windows = dict[tuple[int, int], Fields]
 
 
 class Leaves(Protocol):
@@ -46,6 +43,37 @@ class Leaves(Protocol):
         """The matrices of one partial."""
 
 
+@dataclass(frozen=True)
+class Ranges:
+    """Windows over a fold as the rows ``[first, last)`` of its leaves.
+
+    ``kind`` is the place of each one's :class:`Assembly` among some that the caller knows; kinds ascend, and the
+    windows of a kind.
+    """
+
+    kind: Array
+    first: Array
+    last: Array
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Partials of windows: matrices ``[row, key]`` by partial, and the row of each window.
+
+    ``rows`` is None where it is the window's own number; windows whose kind has no use for a partial have none.
+    """
+
+    fields: dict[int, Fields]
+    rows: dict[int, Array | None]
+
+    def of(self, partial: int, which: Array | None = None) -> Fields:
+        """One partial, of some windows by number; None: of all."""
+        fields, rows = self.fields[partial], self.rows[partial]
+        if rows is not None:
+            which = rows if which is None else rows[which]
+        return fields if which is None else tuple(field[which] for field in fields)
+
+
 class Assembler:
     """The kernels of all windows of a plan. Not for several threads at once: it keeps the room for its answers."""
 
@@ -61,54 +89,104 @@ class Assembler:
         for kernel in self._kernels:
             kernel.compile()
 
-    def assemble(self, fold: int, chosen: Sequence[tuple[Assembly, Array, Array]], leaves: Leaves) -> Windows:
-        """Partials of windows over a fold, each kind with the rows ``[first, last)`` of the leaves of its windows.
-
-        Windows of a kind ascend. The next call writes over what this one returns.
-        """
-        ranges = [(first, last) for _, first, last in chosen]
-        found: Windows = {}
+    def assemble(self, fold: int, assemblies: Sequence[Assembly], ranges: Ranges, leaves: Leaves) -> Windows:
+        """Partials of windows of some kinds over a fold. The next call writes over what this one returns."""
+        found = Windows({}, {})
         for method, kernel in zip(self.plan.methods, self._kernels, strict=True):
-            users = [place for place, (assembly, _, _) in enumerate(chosen) if method.partial in assembly.partials]
-            if method.fold != fold or not users:
+            uses = np.array([method.partial in assembly.partials for assembly in assemblies])
+            if method.fold != fold or not uses.any():
                 continue
-            bounds = np.cumsum([0, *(len(ranges[place][0]) for place in users)])
-            first, last = (np.concatenate([ranges[place][side] for place in users]) for side in (0, 1))
+            of, first, last, rows = ranges.kind, ranges.first, ranges.last, None
+            if not uses.all():
+                mine = uses[of]
+                of, first, last, rows = of[mine], first[mine], last[mine], np.cumsum(mine) - 1
+            bounds = np.searchsorted(of, np.arange(len(assemblies) + 1))
             matrices, scans = leaves.partials(method.partial), leaves.scans[method.partial]
             fields = kernel(first, last, bounds, matrices, scans, keys=max(1, leaves.keys), end=leaves.end)
-            for place, (low, high) in zip(users, pairwise(bounds), strict=True):
-                found[place, method.partial] = tuple(field[low:high] for field in fields)
+            found.fields[method.partial], found.rows[method.partial] = fields, rows
         return found
 
 
+@dataclass(frozen=True)
+class Alike:
+    """Results that are lowered in one go: the windows of some kinds, for queries that differ in their names alone.
+
+    ``targets`` are the place of a kind among the caller's, the query and its level; ``kinds`` the places, ascending,
+    or None if it is all of them.
+    """
+
+    entry: QueryPlan
+    regular: bool
+    partials: tuple[int, ...]
+    targets: tuple[tuple[int, str, int], ...]
+    kinds: Array | None
+
+    @staticmethod
+    def of(plan: SharedPlan, assemblies: Sequence[Assembly]) -> list[Alike]:
+        """The results of all users of some kinds of windows."""
+        groups: dict[Any, list[tuple[int, str, int]]] = {}
+        first: dict[Any, QueryPlan] = {}
+        for place, assembly in enumerate(assemblies):
+            for number, level in assembly.users:
+                entry = plan.queries[number]
+                query = entry.query
+                expressions = tuple(named.expression for named in (*query.keys, *query.values))
+                shape = (isinstance(assembly.window, Window), entry.ingredients, expressions, query.having)
+                first.setdefault(shape, entry)
+                groups.setdefault(shape, []).append((place, query.name, level))
+        alike = []
+        for shape, targets in groups.items():
+            entry, kinds = first[shape], np.unique([place for place, _, _ in targets])
+            partials = {0}.union(*(ingredient.partials for ingredient in entry.ingredients))
+            every = len(kinds) == len(assemblies)
+            alike.append(Alike(entry, shape[0], tuple(partials), tuple(targets), None if every else kinds))
+        return alike
+
+
 def emit(
-    plan: SharedPlan,
-    assembly: Assembly,
+    alike: Sequence[Alike],
+    kind: Array,
     bounds: Bounds,
-    partials: dict[int, Fields],
+    found: Windows,
     keys: Sequence[pa.Array],
     status: Array,
     wanted: Array | None = None,
     revisions: Array | None = None,
 ) -> Emitted:
-    """The result rows of windows of one kind, for every query that uses them.
+    """The result rows of windows for all queries that use them.
 
-    ``bounds`` and ``status`` (codes) are of each window, ``partials`` matrices ``[window, key]``, of which the first
-    counts rows: a window without any has no result. ``keys`` are the columns of the keys. ``wanted`` and
-    ``revisions`` are matrices too; None: all, and never revised.
+    ``kind`` (ascending), ``bounds`` and ``status`` (codes) are of each window, as ``found``; the first partial counts
+    rows: a window without any has no result. ``keys`` are the columns of the keys. ``wanted`` and ``revisions`` are
+    matrices ``[window, key]``; None: all, and never revised.
     """
-    counts = partials[0][0]
-    present = counts != 0  # three times as fast as of the integers
-    found = np.flatnonzero(present if wanted is None else present & wanted)
-    rows, columns = np.divmod(found, counts.shape[1])
-    cells = Cells(
-        bounds[rows],
-        [key.take(pa.array(columns)) for key in keys],
-        {index: tuple(_taken(field, found) for field in fields) for index, fields in partials.items()},
-        status[rows],
-        None if revisions is None else revisions.reshape(-1)[found],
-    )
-    return emit_cells(plan, assembly, cells)
+    results: Emitted = []
+    for group in alike:
+        mine = None if group.kinds is None else np.flatnonzero(np.isin(kind, group.kinds))
+        counts = found.of(0, mine)[0]
+        present = counts != 0  # three times as fast as of the integers
+        if wanted is not None:
+            present &= wanted if mine is None else wanted[mine]
+        cells = np.flatnonzero(present)
+        rows, columns = np.divmod(cells, counts.shape[1])
+        windows = rows if mine is None else mine[rows]
+        lowered = _lowered(
+            group.entry,
+            Cells(
+                bounds[windows],
+                [key.take(pa.array(columns)) for key in keys],
+                {index: tuple(_taken(field, cells) for field in found.of(index, mine)) for index in group.partials},
+                status[windows],
+                None if revisions is None else revisions[windows, columns],
+            ),
+            regular=group.regular,
+        )
+        edges = np.searchsorted(kind[windows], np.arange(group.targets[-1][0] + 2)).tolist()
+        results += [
+            (name, ResultBatch(level, lowered, edges[place], edges[place + 1]))
+            for place, name, level in group.targets
+            if edges[place] < edges[place + 1]
+        ]
+    return results
 
 
 def _taken(field: Array, found: Array) -> Array:
@@ -132,15 +210,19 @@ class Cells:
 
 
 def emit_cells(plan: SharedPlan, assembly: Assembly, cells: Cells) -> Emitted:
-    """As :func:`emit`, with everything one entry a result."""
+    """As :func:`emit` for windows of one kind, with everything one entry a result."""
     results: Emitted = []
     for query, level in assembly.users:
         entry = plan.queries[query]
-        values, status = lower(entry, cells.keys, cells.partials, cells.status)
-        revisions = np.zeros(len(status), np.int16) if cells.revisions is None else cells.revisions
-        batch = ResultBatch(level, cells.bounds.starts, tuple(cells.keys), values, status, revisions)
-        if not isinstance(assembly.window, Window):
-            numbers = cells.bounds.ends if cells.numbers is None else cells.numbers
-            batch = replace(batch, ends=cells.bounds.ends, numbers=numbers)
-        results.append((entry.query.name, batch))
+        columns = _lowered(entry, cells, regular=isinstance(assembly.window, Window))
+        results.append((entry.query.name, ResultBatch(level, columns, 0, len(columns))))
     return results
+
+
+def _lowered(entry: QueryPlan, cells: Cells, *, regular: bool) -> ResultColumns:
+    values, status = lower(entry, cells.keys, cells.partials, cells.status)
+    revisions = np.zeros(len(status), np.int16) if cells.revisions is None else cells.revisions
+    ends = numbers = None
+    if not regular:
+        ends, numbers = cells.bounds.ends, cells.bounds.ends if cells.numbers is None else cells.numbers
+    return ResultColumns(cells.bounds.starts, tuple(cells.keys), values, status, revisions, ends, numbers)

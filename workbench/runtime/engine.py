@@ -53,7 +53,7 @@ class Engine:
     def compile(self) -> None:
         """Wait until all kernels are compiled. Without it the first micro-batches may run on array code."""
         for fold in self.plan.folds:
-            Folder(fold).kernel.compile()
+            Folder(fold).compile()
         Assembler(self.plan).compile()
 
     def step(

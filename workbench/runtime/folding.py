@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,8 @@ class Cut:
 class Rows:
     """The rows of a batch that a fold takes: their slices, keys (None: one key) and inputs, as kernels want them.
 
-    ``times`` are there where windows depend on them, with the ends ``[gap, row]`` of the sessions that a row would be
-    the last of, and the columns of rows that are kept.
+    ``times`` are there where windows depend on them, with the columns of rows that are kept, or, where gaps differ by
+    row, the ends ``[gap, row]`` of the sessions that a row would be the last of.
     """
 
     slices: Slices
@@ -71,10 +72,19 @@ class Folder:
         self._inputs: list[tuple[Expression, str | None]] = []
         self._feeds = [Feed(partial.kind, self._columns(partial)) for partial in fold.partials]
         self.kinds = [feed.monoid for feed in self._feeds]
-        self.kernel = FoldKernel(self._feeds, runs=not (fold.keys or fold.gaps or fold.columns is not None))
         read = [entry[0] for entry in self._inputs] + [named.expression for named in fold.keys]
         gaps = [session.gap for session in fold.gaps if not isinstance(session.gap, int)]
         self._steps = steps_of(fold.where, [*read, *gaps, *(fold.columns or ())])
+
+    @cached_property
+    def _kernel(self) -> FoldKernel:
+        """For rows whose cell changes at random."""
+        return FoldKernel(self._feeds)
+
+    @cached_property
+    def _run_kernel(self) -> FoldKernel:
+        """For rows whose cell changes seldom: there is one key, and they are in order of time."""
+        return FoldKernel(self._feeds, runs=True)
 
     def _columns(self, partial: Partial) -> tuple[int, ...]:
         """The input columns of a partial."""
@@ -108,6 +118,8 @@ class Folder:
         inputs = [_column(*entry, batch) for entry in self._inputs]
         if times is None or not spec.gaps:
             return Rows(slices, codes, keys, inputs)
+        if all(isinstance(session.gap, int) for session in spec.gaps):
+            return Rows(slices, codes, keys, inputs, times)
         ends = np.stack([session_ends(gap, times, batch) for gap in spec.gaps])
         return Rows(slices, codes, keys, inputs, times, ends)
 
@@ -140,26 +152,35 @@ class Folder:
         """Cells without rows, all partials."""
         return [kind.blank(cells) for kind in self.kinds]
 
-    def fold(self, rows: Rows, numbers: Array, width: int, cells: Sequence[Fields]) -> None:
+    def fold(self, rows: Rows, numbers: Array | None, width: int, cells: Sequence[Fields]) -> None:
         """Fold rows into ``cells``, a matrix of ``width`` keys: the slice at place p has the row ``numbers[p]``.
 
-        Block by block, so that what is made for a row on the way never leaves the cache.
+        Without ``numbers`` it has the row p. Block by block, so that what is made for a row on the way never leaves
+        the cache.
         """
-        function = self.kernel.ready(len(rows))
+        runs = rows.codes is None and rows.slices.bounds is not None
+        kernel = self._run_kernel if runs else self._kernel
+        function = kernel.ready(len(rows))
         size = BLOCK if all(kind.compiled for kind in self.kinds) else max(len(rows), 1)
         for low in range(0, len(rows), size):
             high = min(low + size, len(rows))
             some = rows.slices.rows(low, high)
-            runs = Runs(numbers[some.places] * width, some.bounds)
-            group: Runs | Array = runs
+            first = some.places if numbers is None else numbers[some.places]
+            first = first if width == 1 else first * width
+            group: Runs | Array = first if some.bounds is None else Runs(first, some.bounds)
             if rows.codes is not None:
-                group = runs.expanded()
-                group += rows.codes.rows(slice(low, high))
-            self.kernel.into(cells, group, chosen(rows.inputs, slice(low, high)), function)
+                group = (group.expanded() if isinstance(group, Runs) else group) + rows.codes.rows(slice(low, high))
+            kernel.into(cells, group, chosen(rows.inputs, slice(low, high)), function)
 
     def fold_cells(self, group: Array, inputs: Sequence[tuple[Array, Array | None]], cells: Sequence[Fields]) -> None:
-        """Fold rows into cells that are known by number; not for folds whose kernel takes runs."""
-        self.kernel.into(cells, group, inputs, self.kernel.ready(len(group)))
+        """Fold rows into cells that are known by number."""
+        self._kernel.into(cells, group, inputs, self._kernel.ready(len(group)))
+
+    def compile(self) -> None:
+        """Wait until all kernels are compiled. Without it the first rows may be folded by array code."""
+        self._kernel.compile()
+        if not self.spec.keys:
+            self._run_kernel.compile()
 
 
 def chosen(inputs: Sequence[tuple[Array, Array | None]], rows: slice | Array) -> list[tuple[Array, Array | None]]:
@@ -191,7 +212,7 @@ def cut_batch(batch: pa.RecordBatch, plan: SharedPlan) -> Cut:
     first, last = int(times.min()), int(times.max())
     if last > LIMIT or first < -LIMIT:
         raise DataError(f"a time in column `{name}` is further than 146,000 years from 1970")
-    return Cut(batch, slices_of(times, edges, _other_edges(plan, first, last)), last, stamps)
+    return Cut(batch, slices_of(times, edges, _other_edges(plan, first, last), (first, last)), last, stamps)
 
 
 def _micros(stamps: pa.Array) -> Array:

@@ -14,11 +14,10 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from workbench.kernels.gaps import fragments
-from workbench.kernels.slicing import ordered
 from workbench.plan import Fold, SharedPlan
 from workbench.runtime import wire
-from workbench.runtime.folding import Cut, Folder, Rows, chosen, cut_batch, plan_columns
+from workbench.runtime.folding import Cut, Folder, Rows, cut_batch, plan_columns
+from workbench.runtime.fragmenting import fragments_of
 from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
@@ -102,36 +101,15 @@ class _Task:
         if rows.columns is not None and rows.times is not None:
             code = np.zeros(len(rows), np.int64) if rows.codes is None else rows.codes.rows()
             return _split(code, keys, rows.times, rows.columns, buckets)
-        if rows.ends is not None:
-            starts, code, bounds, fields = self._fragments(rows)
+        if self._folder.spec.gaps:
+            found = fragments_of(self._folder, rows)
+            starts, code, bounds, fields = found.starts, found.codes, [found.firsts, *found.ends], found.fields
         else:
-            found, fields = self._cells(rows, len(keys[0]))
-            place, code = np.divmod(found, len(keys[0]))
+            cells, fields = self._cells(rows, len(keys[0]))
+            place, code = np.divmod(cells, len(keys[0]))
             starts, bounds = rows.slices.starts[place], []
         columns = [field.to_arrow(cells) for field, cells in zip(self._fields, fields, strict=True)]
         return _split(code, keys, starts, [*map(pa.array, bounds), *columns], buckets)
-
-    def _fragments(self, rows: Rows) -> tuple[Array, Array, list[Array], list[Array]]:
-        """Slice and key of each fragment, its first row's time and its ends, and its partials."""
-        assert rows.times is not None
-        assert rows.ends is not None
-        times, ends, slices = rows.times, rows.ends, rows.slices.positions()
-        codes = np.zeros(len(rows), np.int64) if rows.codes is None else rows.codes.rows()
-        inputs = rows.inputs
-        if not ordered(times):
-            order = np.argsort(times, kind="stable")
-            times, ends, slices, codes, inputs = (
-                times[order],
-                ends[:, order],
-                slices[order],
-                codes[order],
-                chosen(inputs, order),
-            )
-        group, first, until = fragments(slices, codes, times, ends)
-        partials = self._folder.blank(len(first))
-        self._folder.fold_cells(group, inputs, partials)
-        bounds = [times[first], *until]
-        return rows.slices.starts[slices[first]], codes[first], bounds, [f for fields in partials for f in fields]
 
     def _cells(self, rows: Rows, width: int) -> tuple[Array, list[Array]]:
         """The cells ``slice * width + key`` that have rows, and their partials.
@@ -141,7 +119,7 @@ class _Task:
         cells = len(rows.slices.starts) * width
         if rows.codes is None or cells <= max(4 * len(rows), 1 << 16):
             found, partials = np.arange(cells), self._folder.blank(cells)
-            self._folder.fold(rows, np.arange(len(rows.slices.starts)), width, partials)
+            self._folder.fold(rows, None, width, partials)
         else:
             found, group = np.unique(rows.slices.positions() * width + rows.codes.rows(), return_inverse=True)
             partials = self._folder.blank(len(found))

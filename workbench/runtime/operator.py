@@ -26,6 +26,7 @@ import pyarrow as pa
 
 from workbench.logical import ContextFree, EachRow, Session
 from workbench.plan import Assembly, SharedPlan, carry
+from workbench.results import ResultBatch
 from workbench.runtime import wire
 from workbench.runtime.assembling import Assembler, Emitted
 from workbench.runtime.branches.base import Branch, Clock
@@ -130,11 +131,16 @@ class BucketOperator:
 
     def _told(self, results: Emitted) -> Emitted:
         """Results of windows that were wholly seen."""
+        if not self._begun:
+            return results
         told: Emitted = []
         for name, batch in results:
             begun = self._begun.get((name, batch.level), -LIMIT)
-            batch = batch if begun == -LIMIT else batch.only(batch.starts >= begun)
-            if len(batch.starts):
+            if begun > -LIMIT:
+                own = batch.own()
+                own = own.pick(own.starts >= begun)
+                batch = ResultBatch(batch.level, own, 0, len(own))
+            if len(batch):
                 told.append((name, batch))
         return told
 
@@ -157,7 +163,7 @@ class BucketOperator:
                 ahead=sum(header["ahead"] for header, _ in messages),
                 watermark=state.max_event if clock.finish else state.watermark,
                 max_event=state.max_event,
-                late={self.plan.queries[query].query.name: count for query, count in late.items()},
+                late={self.plan.queries[query].query.name: count for query, count in late.items() if count},
                 slices=sum(branch.slices for branch in state.branches),
                 tuples=sum(branch.tuples for branch in state.branches),
                 state_bytes=sum(branch.nbytes for branch in state.branches),

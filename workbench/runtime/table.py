@@ -31,9 +31,9 @@ import pyarrow as pa
 from workbench.codegen import Scans
 from workbench.kernels.partition import partition
 from workbench.logical import ContextFree, Window
-from workbench.plan import Assembly, Bounds, SharedPlan, grid_of
+from workbench.plan import Assembly, Bounds, GridSet, SharedPlan
 from workbench.results import Status
-from workbench.runtime.assembling import Assembler, Cells, Emitted, Windows, emit, emit_cells
+from workbench.runtime.assembling import Alike, Assembler, Cells, Emitted, Ranges, Windows, emit, emit_cells
 from workbench.runtime.folding import Folder, Rows, chosen, cut_batch, plan_columns
 from workbench.runtime.keys import unite_keys
 from workbench.time import LIMIT
@@ -89,14 +89,14 @@ class _Worker:
         self._scans = [[Scans() for _ in fold.partials] for fold in plan.folds]
         self._cells: dict[Folder, list[Fields]] = {}
 
-    def assemble(self, fold: int, windows: Sequence[tuple[Assembly, Array, Array]], matrices: _Matrices) -> Windows:
+    def assemble(self, fold: int, kinds: Sequence[Assembly], ranges: Ranges, matrices: _Matrices) -> Windows:
         """Windows from the matrices of a fold; the next call writes over them."""
         for scans in self._scans[fold]:
             # Scans of other slices are overwritten, which is cheaper than fresh memory.
             scans.touch(0)
             if scans.arrays is not None and not _fit(scans.arrays, matrices):
                 scans.reset()
-        return self._assembler.assemble(fold, windows, replace(matrices, scans=self._scans[fold]))
+        return self._assembler.assemble(fold, kinds, ranges, replace(matrices, scans=self._scans[fold]))
 
     def blank(self, folder: Folder, cells: int) -> list[Fields]:
         """Cells without rows for a fold, in memory that was there before; the next call writes over them."""
@@ -119,14 +119,18 @@ def _fit(scans: tuple[Fields, Fields], matrices: _Matrices) -> bool:
 
 @dataclass(frozen=True)
 class _Task:
-    """The rows of all ranges for one fold: ``starts`` of all slices, ``places`` of each range's own among them."""
+    """The rows of all ranges for one fold: ``starts`` of all slices, ``places`` of each range's own among them.
+
+    ``bounds`` are all windows, the place of each one's kind among those of the fold in ``kinds``, which ascend.
+    """
 
     number: int
     parts: list[Rows]
     starts: Array
     places: list[Array]
     keys: list[pa.Array]
-    windows: list[tuple[Assembly, Bounds]]
+    kinds: Array
+    bounds: Bounds
 
     @property
     def width(self) -> int:
@@ -145,6 +149,11 @@ class TableRunner:
         self.threads = threads or os.cpu_count() or 1
         self.limits = limits or Limits()
         self._folders = [Folder(fold) for fold in plan.folds]
+        self._kinds = [plan.of_fold(fold) for fold in range(len(plan.folds))]
+        self._alike = [Alike.of(plan, kinds) for kinds in self._kinds]
+        self._grids = [
+            GridSet([each.window for each in kinds if isinstance(each.window, ContextFree)]) for kinds in self._kinds
+        ]
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
         for _ in range(self.threads):
             self._idle.put(_Worker(plan))
@@ -152,7 +161,7 @@ class TableRunner:
     def compile(self) -> None:
         """Wait until all kernels are compiled. Without it the first calls may run on array code."""
         for folder in self._folders:
-            folder.kernel.compile()
+            folder.compile()
         Assembler(self.plan).compile()
 
     def run(self, table: pa.Table) -> Emitted:
@@ -180,11 +189,9 @@ class TableRunner:
         if parts[0].codes is not None:
             codes, keys = unite_keys([(rows.codes, rows.keys) for rows in parts if rows.codes is not None])
             parts = [Rows(rows.slices, own, keys, rows.inputs) for rows, own in zip(parts, codes, strict=True)]
-        windows = [
-            (assembly, _all_windows(assembly, starts)) for assembly in self.plan.assemblies if assembly.fold == number
-        ]
+        kinds, bounds = self._grids[number].select(starts, -LIMIT, LIMIT)
         places = [np.searchsorted(starts, rows.slices.starts) for rows in parts]
-        task = _Task(number, parts, starts, places, keys, windows)
+        task = _Task(number, parts, starts, places, keys, kinds, bounds)
         if not keys or task.cells <= self.limits.dense:
             return self._whole(pool, task)
         return self._in_blocks(pool, task)
@@ -216,46 +223,36 @@ class TableRunner:
 
     def _windows(self, pool: ThreadPoolExecutor, task: _Task, matrices: _Matrices) -> Emitted:
         """Parts of the windows in parallel, large against the slices that two of them share."""
-        span = max(int((bounds.ends - bounds.starts).max()) for _, bounds in task.windows)
+        span = int((task.bounds.ends - task.bounds.starts).max())
         whole = max(span, int(task.starts[-1]) - int(task.starts[0]))
         parts = min(task.cells // (4 * self.limits.block), whole // (2 * span))
         parts = max(parts, self.threads if task.cells > self.limits.block else 1)
-        calls = []
-        shares = [np.array_split(np.arange(len(bounds)), parts) for _, bounds in task.windows]
-        for share in zip(*shares, strict=True):
-            piece = [(each, bounds[own]) for (each, bounds), own in zip(task.windows, share, strict=True) if len(own)]
-            if piece:
-                calls.append(partial(self._emit, task, piece, matrices, task.keys))
-        return self._joined(pool, calls)
+        # The n-th of the m windows of a kind is of part n * parts // m, so parts are about one range of time.
+        count = np.bincount(task.kinds)
+        share = (np.arange(len(task.kinds)) - (np.cumsum(count) - count)[task.kinds]) * parts // count[task.kinds]
+        pieces = [np.flatnonzero(share == part) for part in range(parts)]
+        return self._joined(
+            pool, [partial(self._emit, task, piece, matrices, task.keys) for piece in pieces if len(piece)]
+        )
 
     def _emit(
-        self,
-        task: _Task,
-        windows: list[tuple[Assembly, Bounds]],
-        matrices: _Matrices,
-        keys: list[pa.Array],
-        worker: _Worker,
+        self, task: _Task, piece: Array | slice, matrices: _Matrices, keys: list[pa.Array], worker: _Worker
     ) -> Emitted:
         """The results of some windows over the slices that they need."""
-        low = min(int(bounds.starts[0]) for _, bounds in windows)
-        high = max(int(bounds.ends[-1]) for _, bounds in windows)
-        cells = matrices.between(low, high)
-        if _are_slices(self.plan, task.windows):
-            ((assembly, _),) = windows
-            found = {(0, index): cells.partials(index) for index in assembly.partials}
+        kinds, bounds = task.kinds[piece], task.bounds[piece]
+        cells = matrices.between(int(bounds.starts.min()), int(bounds.ends.max()))
+        if self._are_slices(task.number):
+            partials = self._kinds[task.number][0].partials
+            found = Windows({index: cells.partials(index) for index in partials}, dict.fromkeys(partials))
         else:
-            ranges = [(assembly, cells.rows(bounds.starts), cells.rows(bounds.ends)) for assembly, bounds in windows]
-            found = worker.assemble(task.number, ranges, cells)
-        results: Emitted = []
-        for place, (assembly, bounds) in enumerate(windows):
-            own = {index: found[place, index] for index in assembly.partials}
-            results += emit(self.plan, assembly, bounds, own, keys, _final(len(bounds)))
-        return results
+            ranges = Ranges(kinds, cells.rows(bounds.starts), cells.rows(bounds.ends))
+            found = worker.assemble(task.number, self._kinds[task.number], ranges, cells)
+        return emit(self._alike[task.number], kinds, bounds, found, keys, _final(len(bounds)))
 
     def _in_blocks(self, pool: ThreadPoolExecutor, task: _Task) -> Emitted:
         """Blocks of keys in parallel, each through all levels; its columns are a power of two."""
         rows = sum(map(len, task.parts))
-        sparse = task.cells > self.limits.sparse * rows and _are_slices(self.plan, task.windows)
+        sparse = task.cells > self.limits.sparse * rows and self._are_slices(task.number)
         columns = self.limits.block // len(task.starts)
         if sparse:  # as many rows to a block as it would have cells
             columns = self.limits.block * task.width // rows
@@ -264,7 +261,7 @@ class TableRunner:
 
         def share_out(part: Rows, places: Array) -> tuple[Array, Array, Array]:
             assert part.codes is not None
-            place = np.repeat(places[part.slices.places], np.diff(part.slices.bounds))
+            place = places[part.slices.positions()]
             return partition(part.codes.rows(), place, shift, blocks)
 
         shares = list(pool.map(share_out, task.parts, task.places))
@@ -286,7 +283,7 @@ class TableRunner:
             folder.fold_cells(group[mine], chosen(part.inputs, order[mine]), cells)
         shaped = [tuple(array.reshape(-1, width) for array in fields) for fields in cells]
         keys = [column.slice(block << shift, width) for column in task.keys]
-        return self._emit(task, task.windows, _Matrices(task.starts, shaped, width), keys, worker)
+        return self._emit(task, slice(None), _Matrices(task.starts, shaped, width), keys, worker)
 
     def _sparse_block(
         self,
@@ -307,9 +304,16 @@ class TableRunner:
             done += len(rows)
         place, code = np.divmod(found, 1 << shift)
         keys = [column.take(pa.array(code + (block << shift))) for column in task.keys]
-        ((assembly, bounds),) = task.windows
+        (assembly,) = self._kinds[task.number]
         own = {index: tuple(array.copy() for array in cells[index]) for index in assembly.partials}
-        return emit_cells(self.plan, assembly, Cells(bounds[place], keys, own, _final(len(found))))
+        return emit_cells(self.plan, assembly, Cells(task.bounds[place], keys, own, _final(len(found))))
+
+    def _are_slices(self, fold: int) -> bool:
+        """Whether the windows of a fold are the slices, so that there is nothing to put together."""
+        if len(self._kinds[fold]) != 1 or len(self.plan.edges) + len(self.plan.listed) != 1:
+            return False
+        window = self._kinds[fold][0].window
+        return isinstance(window, Window) and self.plan.edges[0].period == window.size
 
     def _joined(self, pool: ThreadPoolExecutor, works: Sequence[Callable[[_Worker], Emitted]]) -> Emitted:
         """The results of all works, in order, each with a worker of its own while it runs."""
@@ -322,12 +326,6 @@ class TableRunner:
                 self._idle.put(worker)
 
         return [result for results in pool.map(run, works) for result in results]
-
-
-def _all_windows(assembly: Assembly, starts: Array) -> Bounds:
-    """The windows that contain any of the slices."""
-    assert isinstance(assembly.window, ContextFree)
-    return grid_of(assembly.window).select(starts, -LIMIT, LIMIT)
 
 
 def _own_rows(task: _Task) -> tuple[list[Array], list[tuple[Array, Array]]]:
@@ -345,14 +343,6 @@ def _own_rows(task: _Task) -> tuple[list[Array], list[tuple[Array, Array]]]:
         doubled.append((places[again], own[again]))
         height += len(own[again])
     return numbers, doubled
-
-
-def _are_slices(plan: SharedPlan, windows: Sequence[tuple[Assembly, Bounds]]) -> bool:
-    """Whether the windows of a fold are the slices, so that there is nothing to put together."""
-    if len(windows) != 1 or len(plan.edges) + len(plan.listed) != 1:
-        return False
-    window = windows[0][0].window
-    return isinstance(window, Window) and plan.edges[0].period == window.size
 
 
 def _final(windows: int) -> Array:

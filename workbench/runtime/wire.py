@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from workbench.errors import EngineError
-from workbench.results import ResultBatch
+from workbench.results import ResultBatch, ResultColumns
 
-VERSION = 3
+VERSION = 4
 _HEAD = struct.Struct("<2sBBI")
 
 
@@ -70,6 +70,11 @@ def unpack(kind: Kind, payload: bytes) -> tuple[dict[str, Any], list[pa.RecordBa
     return header, tables
 
 
+def signal(*, finish: bool) -> bytes:
+    """A message of level 1 without rows; ``finish`` says that no row will ever follow."""
+    return pack(Kind.SLICES, {"rows": 0, "max_event": None, "ahead": 0, "finish": finish, "folds": []})
+
+
 def encode_plan(version: int, pickled: bytes) -> bytes:
     """A plan for the operators, from the next micro-batch on."""
     return pack(
@@ -94,8 +99,9 @@ class Report:
 
     ``rows``, ``ahead`` (of these, the ones too far in the future) and ``max_event`` are of the whole micro-batch and
     equal in every bucket; ``late`` counts, by query, the rows of this bucket that missed at least one window because
-    its result was settled; ``watermark`` is the one that now holds; ``slices`` and ``tuples`` are what is kept;
-    ``plan`` is the version of the plan that ran. Times in microseconds, None before the first row.
+    its result was settled, where there are any; ``watermark`` is the one that now holds; ``slices`` and ``tuples``
+    are what is kept; ``plan`` is the version of the plan that ran. Times in microseconds, None before the first row.
+    ``batch`` is the number of the micro-batch, which only the host knows: it does not travel.
     """
 
     rows: int
@@ -108,12 +114,13 @@ class Report:
     state_bytes: int
     finished: bool
     plan: int = 1
+    batch: int = 0
     results: list[tuple[str, ResultBatch]] = field(default_factory=list)
 
 
 def encode_report(report: Report) -> bytes:
     """A report as bytes; inverse of :func:`decode_report`."""
-    header = {
+    header: dict[str, Any] = {
         "rows": report.rows,
         "ahead": report.ahead,
         "watermark": report.watermark,
@@ -124,37 +131,48 @@ def encode_report(report: Report) -> bytes:
         "state_bytes": report.state_bytes,
         "finished": report.finished,
         "plan": report.plan,
-        "results": [[query, batch.level, len(batch.keys), _grid(batch)] for query, batch in report.results],
     }
-    tables = []
-    for _, batch in report.results:
-        bounds = [batch.starts, batch.status, batch.revisions, *([] if _grid(batch) else [batch.ends, batch.numbers])]
-        columns = [*map(pa.array, bounds), *batch.keys, *batch.values]
-        tables.append(pa.record_batch(columns, names=[str(index) for index in range(len(columns))]))
+    # Batches of queries that are alike have columns in common, which travel once.
+    shared = {id(batch.columns): batch.columns for _, batch in report.results}
+    place = {name: number for number, name in enumerate(shared)}
+    header["columns"] = [[len(columns.keys), columns.numbers is None] for columns in shared.values()]
+    tables = [
+        pa.record_batch(
+            {
+                "query": pa.array([query for query, _ in report.results], pa.string()),
+                "level": pa.array([batch.level for _, batch in report.results], pa.int32()),
+                "columns": pa.array([place[id(batch.columns)] for _, batch in report.results], pa.int32()),
+                "low": pa.array([batch.low for _, batch in report.results], pa.int64()),
+                "high": pa.array([batch.high for _, batch in report.results], pa.int64()),
+            }
+        )
+    ]
+    for columns in shared.values():
+        sides = [columns.starts, columns.status, columns.revisions]
+        sides += [] if columns.ends is None or columns.numbers is None else [columns.ends, columns.numbers]
+        arrays = [*map(pa.array, sides), *columns.keys, *columns.values]
+        tables.append(pa.record_batch(arrays, names=[str(index) for index in range(len(arrays))]))
     return pack(Kind.REPORT, header, tables)
-
-
-def _grid(batch: ResultBatch) -> bool:
-    """Whether the windows of a batch are known by their starts alone."""
-    return batch.numbers is None
 
 
 def decode_report(payload: bytes) -> Report:
     """The report in a block of bytes."""
-    header, tables = unpack(Kind.REPORT, payload)
-    results = []
-    for (query, level, keys, grid), table in zip(header.pop("results"), tables, strict=True):
+    header, (batches, *tables) = unpack(Kind.REPORT, payload)
+    shared = []
+    for (keys, regular), table in zip(header.pop("columns"), tables, strict=True):
         starts, status, revisions, *rest = table.columns
-        ends, numbers = (None, None) if grid else (rest.pop(0).to_numpy(), rest.pop(0).to_numpy())
-        batch = ResultBatch(
-            level,
-            starts.to_numpy(),
-            tuple(rest[:keys]),
-            tuple(rest[keys:]),
-            status.to_numpy().astype(np.int8),
-            revisions.to_numpy().astype(np.int16),
-            ends,
-            numbers,
+        ends, numbers = (None, None) if regular else (rest.pop(0).to_numpy(), rest.pop(0).to_numpy())
+        shared.append(
+            ResultColumns(
+                starts.to_numpy(),
+                tuple(rest[:keys]),
+                tuple(rest[keys:]),
+                status.to_numpy().astype(np.int8),
+                revisions.to_numpy().astype(np.int16),
+                ends,
+                numbers,
+            )
         )
-        results.append((query, batch))
+    rows = zip(*(column.to_pylist() for column in batches.columns), strict=True)
+    results = [(query, ResultBatch(level, shared[place], low, high)) for query, level, place, low, high in rows]
     return Report(**header, results=results)

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Protocol
 from workbench.errors import EngineError
 from workbench.plan import SharedPlan
 from workbench.runtime.wire import Report
+from workbench.session.frames import FrameSource
 from workbench.session.sources import Source
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from workbench.spark.runner import Progress
 
 Deliver = Callable[[list[Report]], None]
 
 
 class Runner(Protocol):
-    """A running plan. ``stop`` leaves nothing behind; the progress stays readable after the end.
+    """A running plan. ``stop`` leaves nothing behind; with ``finish`` it first lets one last micro-batch close all
+    windows. The progress stays readable after the end.
 
     ``change`` goes on with another plan from the next micro-batch on and returns its version, one more than
     ``version``; ``wait_for`` waits until it runs, and is False where the stream ended first.
@@ -28,7 +32,7 @@ class Runner(Protocol):
 
     def start(self) -> None: ...
 
-    def stop(self) -> object: ...
+    def stop(self, timeout: float = 5.0, *, finish: bool = False) -> object: ...
 
     def change(self, plan: SharedPlan) -> int: ...
 
@@ -50,6 +54,11 @@ def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliv
     from workbench.spark.runner import StreamRunner
     from workbench.spark.session import get_session
 
+    if isinstance(source, FrameSource):
+        from workbench.spark.backfill import BackfillRunner
+        from workbench.spark.streaming import FrameRunner
+
+        return (FrameRunner if source.is_streaming else BackfillRunner)(plan, source.options, deliver)
     options = ReplayOptions(
         paths=tuple(map(str, source.paths)),
         arrival=source.arrival,
@@ -58,6 +67,13 @@ def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliv
         resume_clock=clock,
     )
     return StreamRunner(get_session(), plan, options, deliver)
+
+
+def spark_of(source: Source) -> SparkSession:
+    """The session whose catalog results of a source are written to: the user's own, where they gave a DataFrame."""
+    from workbench.spark.session import get_session
+
+    return source.options.frame.sparkSession if isinstance(source, FrameSource) else get_session()
 
 
 def raise_failure(progress: Progress) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -14,11 +16,13 @@ from workbench.language import parse_level, sql_of
 from workbench.logical import Query
 from workbench.plan import PlanView, explain
 from workbench.results import QueryResults, Status
-from workbench.session.launch import raise_failure
+from workbench.session.launch import raise_failure, spark_of
 from workbench.session.sources import source_arguments
 from workbench.time import format_time
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from workbench.session.stream import SharedStream
     from workbench.spark.runner import Progress
 
@@ -96,8 +100,8 @@ class LiveQuery:
         """The windows kept so far: one row a window and key, all levels or one (by position or label).
 
         Columns: level, keys, window_start, window_end (exclusive, UTC), values, status (``provisional`` while the
-        window is open, ``final``, ``revised``) and revision. ``status`` keeps one kind. ``format`` is ``'pandas'``
-        or ``'arrow'``. Cost: a copy of what is kept.
+        window is open, ``final``, ``revised``) and revision. ``status`` keeps one kind. ``format`` is ``'pandas'``,
+        ``'arrow'`` or ``'spark'``, a DataFrame. Cost: a copy of what is kept.
         """
         wanted = None
         if status is not None:
@@ -108,9 +112,39 @@ class LiveQuery:
         table: pa.Table = self._results.table(level, wanted)
         if format == "arrow":
             return table
+        if format == "spark":
+            return spark_of(self._stream.source).createDataFrame(table)
         if format != "pandas":
-            raise QueryError(f"no format `{format}`", hint="formats are `pandas` and `arrow`")
+            raise QueryError(f"no format `{format}`", hint="formats are `pandas`, `arrow` and `spark`")
         return table.to_pandas()
+
+    def to_spark(
+        self,
+        target: str | os.PathLike[str] | Callable[[DataFrame, int], object] | None = None,
+        *,
+        format: str = "parquet",
+        status: Literal["final", "all"] = "final",
+        **options: Any,
+    ) -> None:
+        """Write the results to Spark too: those kept so far at once, as batch -1, then those of each micro-batch.
+
+        ``target`` is a folder for a ``format`` of files (``parquet``, ``orc``, ``json``, ``csv``), where each
+        micro-batch has a folder ``batch=<number>`` that is written over if it comes twice; a table's name for
+        ``format="table"``, which gets the number as a column; nothing for ``format="console"``; or a function that is
+        called with a DataFrame and the number. ``options`` are those of Spark's writer. The columns are those of
+        :meth:`results`. ``status="final"`` leaves provisional results out; what revises a final one comes with a
+        higher ``revision``, and in a stream with allowed lateness a row of status ``absent`` takes one back.
+
+        An error in the sink ends the stream. Where the plan starts anew (:func:`workbench.run`), all results are told
+        again; what a folder holds of the run before goes when the first of them comes.
+        """
+        from workbench.spark.sinks import SparkSink
+
+        stream = self.query.stream
+        place = os.fspath(target) if isinstance(target, str | os.PathLike) else target
+        session = spark_of(self._stream.source)
+        sink = SparkSink(session, self._results, place, format, status, stream.lateness > 0, options)
+        self._stream.attach(self.name, sink)
 
     def add_level(self, level: str) -> None:
         """Add a zoom level, such as ``'1 minute / 5 seconds'``, to the query as it runs.
@@ -197,8 +231,14 @@ class LiveQuery:
         finally:
             cancel()
 
-    def stop(self) -> None:
-        """Leave the shared plan; the stream ends with its last query. Stopping twice does nothing."""
+    def stop(self, *, finish: bool = False) -> None:
+        """Leave the shared plan; the stream ends with its last query. Stopping twice does nothing.
+
+        ``finish`` ends the stream first: one more micro-batch makes all its windows final. That is for a stream whose
+        end nobody else can tell. Raises QueryError where other queries would end with it.
+        """
+        if finish:
+            self._stream.finish(self.name)
         self._stream.remove(self.name)
 
     def __repr__(self) -> str:

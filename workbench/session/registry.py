@@ -14,9 +14,10 @@ from workbench.language.relations import Relation
 from workbench.logical import Query, Workload
 from workbench.logical.joins import StaticTable
 from workbench.plan import SharedPlan, compile_workload
+from workbench.session.frames import source_of, table_of
 from workbench.session.launch import Launch, on_spark
 from workbench.session.live import LiveQuery
-from workbench.session.sources import Data, Source, make_source, make_table
+from workbench.session.sources import Data, Source
 from workbench.session.stream import SharedStream
 
 
@@ -50,7 +51,7 @@ class Session:
 
     def source(self, name: str, data: Data, **options: Any) -> Source:
         """Define a source; see :func:`workbench.source`. An older one of that name ends with its queries."""
-        made = make_source(name, data, **options)
+        made = source_of(name, data, **options)
         with self._lock:
             if name in self._tables:
                 raise SourceError(f"`{name}` is a static table", hint="give the source another name")
@@ -68,7 +69,7 @@ class Session:
 
     def table(self, name: str, data: Data) -> StaticTable:
         """Define a static table; see :func:`workbench.table`. Running queries keep the one they began with."""
-        made = make_table(name, data)
+        made = table_of(name, data)
         with self._lock:
             if name in self._streams:
                 raise SourceError(f"`{name}` is a source", hint="give the table another name")
@@ -128,10 +129,11 @@ class Session:
         kept = {query.name: query for query in stream.queries} | {query.name: query for query in queries}
         return compile_workload(Workload(stream.source.stream, tuple(kept.values())))
 
-    def start(self, queries: tuple[Query, ...], *, history: bool = True) -> list[LiveQuery]:
+    def start(self, queries: tuple[Query, ...], *, history: bool | None = None) -> list[LiveQuery]:
         """Run queries in the shared plan of their source. A name in use is taken over from the older query.
 
-        ``history``: from the first row of the source on, rather than from now on; see :class:`SharedStream`.
+        ``history``: from the first row of the source on, rather than from now on; by default where the source can be
+        read again; see :class:`SharedStream`.
         """
         with self._lock:
             stream = self._stream(queries)

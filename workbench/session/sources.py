@@ -47,6 +47,11 @@ class Source:
     def name(self) -> str:
         return self.stream.name
 
+    @property
+    def rewinds(self) -> bool:
+        """Whether a second run gets the very same rows from the first one on."""
+        return True
+
     def __repr__(self) -> str:
         rows = sum(pq.read_metadata(path).num_rows for path in self.paths)
         columns = ", ".join(f"{field.name} {field.type}" for field in self.stream.schema)
@@ -72,7 +77,7 @@ def make_source(
 
     Raises SourceError where the data cannot be read or the time column is not a timestamp.
     """
-    _check_name(name, "a source")
+    check_name(name, "a source")
     if isinstance(data, Dataset):
         time, arrival, delay = time or data.time, arrival or data.arrival, delay or data.delay
         paths = tuple(data.paths)
@@ -88,11 +93,18 @@ def make_source(
         _check_time(schema, arrival, "arrival")
     if max_rows < 1:
         raise SourceError(f"`max_rows` must be at least 1, got {max_rows}")
+    stream = make_stream(name, schema, time, delay, lateness, future)
+    return Source(stream, paths, arrival, parse_replay(replay), max_rows)
+
+
+def make_stream(
+    name: str, schema: pa.Schema, time: str, delay: str | None, lateness: str | None, future: str | None
+) -> Stream:
+    """The stream of a source, its durations read. Raises SourceError for one that cannot be."""
     behind = _distance("watermark delay", delay or DEFAULT_DELAY)
     allowed = _distance("allowed lateness", lateness or "0 seconds")
     ahead = None if future is None else _distance("limit of the future", future)
-    stream = Stream(name, schema, time, behind, allowed, ahead)
-    return Source(stream, paths, arrival, parse_replay(replay), max_rows)
+    return Stream(name, schema, time, behind, allowed, ahead)
 
 
 def _distance(what: str, text: str) -> int:
@@ -110,7 +122,7 @@ def make_table(name: str, data: Data) -> StaticTable:
 
     Raises SourceError where the data cannot be read or is too large to travel with a plan.
     """
-    _check_name(name, "a table")
+    check_name(name, "a table")
     if isinstance(data, Dataset):
         data = list(data.paths)
     if isinstance(data, pd.DataFrame | pa.Table):
@@ -126,7 +138,8 @@ def make_table(name: str, data: Data) -> StaticTable:
         raise SourceError(f"the table `{name}` has a time that is no whole microsecond: {error}") from None
 
 
-def _check_name(name: str, what: str) -> None:
+def check_name(name: str, what: str) -> None:
+    """Raises SourceError for a name that SQL cannot say."""
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
         raise SourceError(f"`{name}` cannot name {what}", hint="use letters, digits and `_`, beginning with a letter")
 
@@ -159,7 +172,7 @@ def source_arguments(source: Source) -> list[str]:
 
     A table that was in memory is told by ``data``, a name that the reader must fill in.
     """
-    spilled = source.paths[0].parent.name.startswith(_SPILL)
+    spilled = not source.paths or source.paths[0].parent.name.startswith(_SPILL)
     paths = [str(path) for path in source.paths]
     data = "data" if spilled else repr(paths[0] if len(paths) == 1 else paths)
     arguments = {"time": source.stream.time, "arrival": source.arrival, "delay": format_duration(source.stream.delay)}

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.errors import QueryError
+from workbench.errors import EngineError, QueryError
 from workbench.logical import Query, Window, Workload
 from workbench.plan import SharedPlan, carry, compile_workload
-from workbench.results import QueryResults, ResultBatch
+from workbench.results import QueryResults
 from workbench.runtime.lowering import result_schema
-from workbench.runtime.wire import Report
-from workbench.session.launch import Deliver, Launch, Runner, raise_failure
+from workbench.session.launch import Launch, Runner, raise_failure
+from workbench.session.outlets import Delivery, Outlet, Outlets, Sink
 from workbench.session.sources import Source
 
 if TYPE_CHECKING:
     from workbench.spark.runner import Progress
-
-
-#: Where results go, by query: the store, the first version of the plan whose results are for it, its levels there.
-Stores = dict[str, tuple[QueryResults, int, list[str]]]
 
 
 class SharedStream:
@@ -30,8 +26,8 @@ class SharedStream:
     There are two ways to add to a workload that runs. With ``history`` the plan starts anew from the first row and
     catches up with the clock at full speed: exact for every query, cheap for a recorded source; results that do not
     change are written over with themselves. Without, the running plan changes at its next micro-batch: new queries
-    begin there, and the others do not notice. Taking a query out always does the latter. Every method may be called
-    from any thread.
+    begin there, and the others do not notice. Taking a query out always does the latter, and so does everything on a
+    source that cannot be read again. Every method may be called from any thread.
     """
 
     def __init__(self, source: Source, launch: Launch) -> None:
@@ -39,7 +35,9 @@ class SharedStream:
         self._launch = launch
         self._lock = threading.RLock()
         self._queries: dict[str, Query] = {}
-        self._stores: Stores = {}
+        self._outlets: Outlets = {}
+        self._delivering = threading.Lock()
+        self._run = 0
         self._plans: dict[str, SharedPlan] = {}
         self._last: dict[str, Progress] = {}
         self._runner: Runner | None = None
@@ -49,19 +47,20 @@ class SharedStream:
         """The queries that run now."""
         return tuple(self._queries.values())
 
-    def add(self, queries: tuple[Query, ...], *, history: bool = True) -> list[QueryResults]:
+    def add(self, queries: tuple[Query, ...], *, history: bool | None = None) -> list[QueryResults]:
         """Start queries, all of them or none: on an error what ran before goes on untouched.
 
         A query with a name in use replaces the older one; without ``history``, one that is the same goes on. Where
         nothing runs, or the stream ends before the change, queries start from the first row either way. Returns when
         they run. Raises QueryError for a query that cannot begin in the middle.
         """
+        history = self.source.rewinds if history is None else history
         with self._lock:
             workload = self._queries | {query.name: query for query in queries}
             if history or self._runner is None or not self._change(self._runner, workload):
                 plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
                 self._restart(plan, self._kept(plan) | _fresh(plan, {query.name for query in queries}, 0))
-            return [self._stores[query.name][0] for query in queries]
+            return [self._outlets[query.name].store for query in queries]
 
     def add_level(self, name: str, window: Window) -> Query:
         """Give a running query one more zoom level; its results and those of all others stay. Returns the new query.
@@ -86,46 +85,57 @@ class SharedStream:
             plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
             position = windows.index(window)
             schema = next(result_schema(entry) for entry in plan.queries if entry.query is changed)
-            store = self._stores[name][0]
+            store = self._outlets[name].store
             store.add_level(schema.levels[position], position)
             try:
-                self._restart(plan, self._kept(plan))
+                if self.source.rewinds:
+                    self._restart(plan, self._kept(plan))
+                elif self._runner is None or not self._change(self._runner, workload, keep={name}):
+                    raise QueryError("the stream has ended", hint="run the cell again with the level in it")
             except Exception:
                 store.drop_level(position)
                 raise
             return changed
 
-    def _kept(self, plan: SharedPlan) -> Stores:
-        """The stores there are, for the results of a plan that starts anew."""
+    def _kept(self, plan: SharedPlan) -> Outlets:
+        """The outlets there are, for the results of a plan that starts anew."""
         labels = _labels(plan)
-        return {name: (store, 0, labels[name]) for name, (store, *_) in self._stores.items() if name in labels}
+        return {n: Outlet(o.store, {0: labels[n]}, o.sinks) for n, o in self._outlets.items() if n in labels}
 
-    def _restart(self, plan: SharedPlan, stores: Stores) -> None:
+    def _restart(self, plan: SharedPlan, outlets: Outlets) -> None:
         """Run a plan from the first row, up to the clock of the one that runs without waiting."""
         older = self._runner
         clock = None if older is None else older.progress().clock
-        runner = self._launch(plan, self.source, clock, _deliver_to(stores))
+        self._run += 1
+        runner = self._launch(plan, self.source, clock, Delivery(outlets, self._run, self._delivering))
         runner.start()
         queries = {entry.query.name: entry.query for entry in plan.queries}
-        self._runner, self._queries, self._stores = runner, queries, stores
+        self._runner, self._queries, self._outlets = runner, queries, outlets
         self._plans |= dict.fromkeys(queries, plan)
         if older is not None:
             older.stop()
 
-    def _change(self, runner: Runner, workload: dict[str, Query], *, wait: bool = True) -> bool:
-        """Let the running plan go on as that of another workload; False where it had ended."""
+    def _change(
+        self, runner: Runner, workload: dict[str, Query], *, keep: Collection[str] = (), wait: bool = True
+    ) -> bool:
+        """Let the running plan go on as that of another workload; False where it had ended.
+
+        Queries that are not what they were begin with no results, except those to ``keep``, which got levels.
+        """
         if runner.progress().state not in ("starting", "running"):
             return False
         running = self._plans[next(iter(self._queries))]
         plan = compile_workload(Workload(self.source.stream, tuple(workload.values())), running=running)
         carry(running, plan)
-        begin = {name for name, query in workload.items() if self._queries.get(name) != query}
+        begin = {name for name, query in workload.items() if self._queries.get(name) != query}.difference(keep)
         # Results of the old plan may still be on their way: they must not get into the stores of the new one.
-        stores = {name: self._stores.pop(name) for name in begin & self._stores.keys()}
-        self._stores |= _fresh(plan, begin, runner.version + 1)
+        older = {name: self._outlets.pop(name) for name in begin & self._outlets.keys()}
+        self._outlets |= _fresh(plan, begin, runner.version + 1)
+        for name in keep:
+            self._outlets[name].labels[runner.version + 1] = _labels(plan)[name]
         version = runner.change(plan)
         if wait and not runner.wait_for(version):
-            self._stores |= stores
+            self._outlets |= older
             return False
         self._queries = workload
         self._plans |= dict.fromkeys(workload, plan)
@@ -140,7 +150,7 @@ class SharedStream:
                 return
             last = {name: self.progress(name) for name in gone}
             for name in gone:
-                self._stores.pop(name)
+                self._outlets.pop(name)
             if left:
                 self._change(self._runner, left, wait=False)
             else:
@@ -151,6 +161,40 @@ class SharedStream:
                 ended = progress.state in ("finished", "failed")
                 self._last[name] = progress if ended else replace(progress, state="stopped")
             self._queries = left
+
+    def finish(self, name: str, timeout: float = 60.0) -> None:
+        """End the stream of a running query with a micro-batch that closes all windows.
+
+        Raises QueryError where other queries run on it, EngineError where it fails or takes longer than ``timeout``
+        seconds.
+        """
+        with self._lock:
+            runner = self._runner
+            if name not in self._queries or runner is None:
+                return
+            others = [f"`{other}`" for other in self._queries if other != name]
+            if others:
+                raise QueryError(
+                    f"`{name}` cannot finish its stream, on which others run: {', '.join(others)}",
+                    hint="stop them first, or leave `finish` out",
+                )
+            runner.stop(timeout, finish=True)
+            raise_failure(runner.progress())
+            if runner.progress().state != "finished":
+                raise EngineError(f"the stream did not finish within {timeout:.0f} s and was stopped")
+
+    def attach(self, name: str, sink: Sink) -> None:
+        """Give the results of a query to a sink too, between two micro-batches: those there are, then all others.
+
+        A query that has ended only hands over what is kept.
+        """
+        with self._lock:
+            outlet = self._outlets.get(name)
+            if outlet is None:
+                raise QueryError(f"the query `{name}` does not run", hint="run its cell again")
+            with self._delivering:
+                sink.fill(self._run, outlet.store.table())
+                outlet.sinks.append(sink)
 
     def stop(self) -> None:
         """Take out all queries."""
@@ -175,11 +219,11 @@ class SharedStream:
         return ended
 
 
-def _fresh(plan: SharedPlan, names: set[str], version: int) -> Stores:
-    """Empty stores for the results of some queries from a version of the plan on."""
+def _fresh(plan: SharedPlan, names: set[str], version: int) -> Outlets:
+    """Empty outlets for the results of some queries from a version of the plan on."""
     labels = _labels(plan)
     return {
-        entry.query.name: (QueryResults(result_schema(entry)), version, labels[entry.query.name])
+        entry.query.name: Outlet(QueryResults(result_schema(entry)), {version: labels[entry.query.name]})
         for entry in plan.queries
         if entry.query.name in names
     }
@@ -187,23 +231,3 @@ def _fresh(plan: SharedPlan, names: set[str], version: int) -> Stores:
 
 def _labels(plan: SharedPlan) -> dict[str, list[str]]:
     return {entry.query.name: [window.label for window in entry.query.windows] for entry in plan.queries}
-
-
-def _deliver_to(stores: Stores) -> Deliver:
-    """Hands the results of a micro-batch to those that ``stores`` holds at the time, on Spark's callback thread.
-
-    A level goes by its label: a store may have got one more, of which the plan knows nothing.
-    """
-
-    def deliver(reports: list[Report]) -> None:
-        by_query: dict[str, list[ResultBatch]] = defaultdict(list)
-        for report in reports:
-            for name, batch in report.results:
-                if name in stores and report.plan >= stores[name][1]:
-                    by_query[name].append(batch)
-        for name, batches in by_query.items():
-            store = stores.get(name)
-            if store is not None:
-                store[0].apply(batches, store[2])
-
-    return deliver

@@ -11,12 +11,14 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 from workbench.errors import EngineError
 from workbench.plan import SharedPlan
+from workbench.results import ResultBatch
 from workbench.runtime.wire import VERSION, Report
 from workbench.spark.record import Record
 from workbench.spark.replay import PlanFolder, open_plan
@@ -63,6 +65,12 @@ class Checkpoint:
             self._lock.close()
             self._lock = None
 
+    def led_to(self, plans: PlanFolder, plan: SharedPlan) -> Iterator[tuple[int, list[Report]]]:
+        """The results of earlier runs, oldest first, of the queries of ``plan``; by micro-batch, or by several."""
+        for batch, reports in self.record.read():
+            opened = {report.plan: kept_plan(plans, report.plan) for report in reports}
+            yield batch, [replace(fitted(report, opened[report.plan], plan), batch=batch) for report in reports]
+
     def _buckets(self, usual: int) -> int:
         file = self.path / "winquery.json"
         try:
@@ -108,7 +116,7 @@ def fitted(report: Report, old: SharedPlan, new: SharedPlan) -> Report:
         if query is not None and replace(was, windows=query.windows) == query:
             window = was.windows[batch.level]
             if window in query.windows:
-                results.append((name, replace(batch, level=query.windows.index(window))))
+                results.append((name, ResultBatch(query.windows.index(window), batch.columns, batch.low, batch.high)))
     return replace(report, late={name: late for name, late in report.late.items() if name in now}, results=results)
 
 

@@ -9,7 +9,7 @@ docs/decisions/0001-stateful-operator.md.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
@@ -17,6 +17,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from workbench.errors import EngineError
+from workbench.spark.epochs import in_force
 from workbench.spark.replay import open_plan
 
 if TYPE_CHECKING:
@@ -37,11 +38,14 @@ _KEPT = 16
 class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     """Runs the shared plan of one query for whatever buckets Spark hands over.
 
-    ``run`` tells the operators of one query run from those of others in the worker's memory.
+    ``run`` tells the operators of one query run from those of others in the worker's memory. ``given`` are the
+    plans (:func:`~workbench.runtime.wire.encode_plan`) of a query whose source sends none, by the micro-batch from
+    which on they hold.
     """
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, given: Mapping[int, bytes] | None = None) -> None:
         self._run = run
+        self._given = given
 
     def init(self, handle: Any) -> None:
         """Called by Spark once per task."""
@@ -55,7 +59,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
 
         name = (self._run, key[0])
         payloads = [bytes(row.payload) for row in rows]
-        plans = [payload for payload in payloads if is_plan(payload)]
+        plans = [payload for payload in payloads if is_plan(payload)] or self._new()
         operator = self._operator(name, plans[0] if plans else None)
         result = operator.apply([payload for payload in payloads if not is_plan(payload)])
         changes = operator.changes()
@@ -72,6 +76,17 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         while len(_decoded) > _KEPT:
             _decoded.popitem(last=False)
         yield Row(payload=result)
+
+    def _new(self) -> list[bytes]:
+        """The given plan of this micro-batch, where the state is of an older one."""
+        if self._given is None:
+            return []
+        from workbench.runtime import BucketOperator
+        from workbench.runtime.wire import decode_plan
+
+        given, stored = in_force(self._given), self._meta.get()
+        known = 0 if stored is None else BucketOperator.version_of(bytes(stored[0]))
+        return [given] if known < decode_plan(given)[0] else []
 
     def _operator(self, name: tuple[str, int], plan: bytes | None) -> BucketOperator:
         """The operator at the stored state, with the plan of this micro-batch, if there is a new one.

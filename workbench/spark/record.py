@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from workbench.results import ResultBatch, Status, encode_columns
+from workbench.results import ResultBatch, ResultColumns, Status, encode_columns
 from workbench.runtime import wire
 from workbench.runtime.wire import Report, decode_report, encode_report
 
@@ -117,26 +117,18 @@ def _merged(reports: Sequence[Report], batches: Sequence[Sequence[Report]]) -> l
 
 def _newest(parts: Sequence[ResultBatch], drop: bool) -> ResultBatch:
     """The last one of each result within the budget; ``drop`` leaves out those that were withdrawn."""
-    first = parts[0]
-    keys = tuple(pa.concat_arrays([part.keys[n] for part in parts]) for n in range(len(first.keys)))
-    values = tuple(pa.concat_arrays([part.values[n] for part in parts]) for n in range(len(first.values)))
-    starts, status, revisions = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("starts", "status", "revisions")
-    )
-    ends = numbers = None
-    if first.numbers is not None:
-        ends, numbers = (np.concatenate([getattr(part, name) for part in parts]) for name in ("ends", "numbers"))
-    merged = ResultBatch(first.level, starts, keys, values, status, revisions, ends, numbers)
-    codes = encode_columns(keys)[0] if keys else np.zeros(len(starts), np.int64)
-    _, windows = np.unique(starts if numbers is None else numbers, return_inverse=True)
-    _, backwards = np.unique((codes * len(starts) + windows)[::-1], return_index=True)
-    chosen = np.zeros(len(starts), np.bool_)
-    chosen[len(starts) - 1 - backwards] = True
+    columns = ResultColumns.joined([part.own() for part in parts])
+    rows = len(columns)
+    codes = encode_columns(columns.keys)[0] if columns.keys else np.zeros(rows, np.int64)
+    _, windows = np.unique(columns.starts if columns.numbers is None else columns.numbers, return_inverse=True)
+    _, backwards = np.unique((codes * np.int64(rows) + windows)[::-1], return_index=True)
+    chosen = np.zeros(rows, np.bool_)
+    chosen[rows - 1 - backwards] = True
     if drop:
-        chosen &= status != Status.ABSENT
-    size = sum(column.nbytes for column in (*keys, *values)) + 16 * len(starts)
-    most = max(1, int(len(starts) * BUDGET / max(size, 1)))
+        chosen &= columns.status != Status.ABSENT
+    size = sum(column.nbytes for column in (*columns.keys, *columns.values)) + 16 * rows
+    most = max(1, int(rows * BUDGET / max(size, 1)))
     if chosen.sum() > most:
-        oldest = np.partition(starts[chosen], -most)[-most]
-        chosen &= starts >= oldest
-    return merged.only(chosen)
+        chosen &= columns.starts >= np.partition(columns.starts[chosen], -most)[-most]
+    kept = columns.pick(chosen)
+    return ResultBatch(parts[0].level, kept, 0, len(kept))

@@ -12,8 +12,9 @@ import tempfile
 import threading
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -26,11 +27,12 @@ from workbench.logical import Workload
 from workbench.plan import SharedPlan, carry, compile_workload, passage
 from workbench.runtime.wire import Report, decode_report
 from workbench.spark.buckets import bucket_keys
-from workbench.spark.checkpoint import Checkpoint, fitted, kept_plan
+from workbench.spark.checkpoint import Checkpoint, kept_plan
 from workbench.spark.failure import root_cause
 from workbench.spark.processor import OUTPUT, BucketProcessor
 from workbench.spark.replay import PlanFolder, ReplayOptions, ReplaySource, RunFolder, RunSpec
-from workbench.spark.session import bucket_count, log_tail, this_python
+from workbench.spark.session import bucket_count, is_local, log_tail, this_python
+from workbench.spark.shipping import ship
 
 State = Literal["starting", "running", "finished", "stopped", "failed"]
 
@@ -68,28 +70,26 @@ class Progress:
     details: str | None = None
 
 
-class StreamRunner:
-    """Runs one shared plan over one replay. Made once, started once; all methods may be called from any thread.
+class QueryRunner(ABC):
+    """Runs one shared plan as one Spark query. Made once, started once; all methods may be called from any thread.
 
     ``on_reports(reports)`` is called for every micro-batch, one report per bucket, in order, on a thread of Spark's;
-    the next micro-batch waits for it. ``checkpoint`` is a folder that outlives the run, None a temporary one; one run
-    holds it at a time. On an older one :meth:`start` first hands ``on_reports`` what the runs before have led to,
-    and the micro-batch that a crash broke off comes again: with the same results.
+    the next micro-batch waits for it. ``checkpoint`` is a folder that outlives the run, None a temporary one. On an
+    older one :meth:`start` first hands on what runs before it led to; a micro-batch that broke off comes again.
     """
 
     def __init__(
         self,
         session: SparkSession,
         plan: SharedPlan,
-        replay: ReplayOptions,
         on_reports: Callable[[list[Report]], None],
         checkpoint: Path | None = None,
     ) -> None:
         self._session = session
         self._plan = plan
-        self._replay = replay
         self._on_reports = on_reports
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint)
+        self._buckets = 0
         self._lock = threading.Lock()
         self._moved = threading.Condition(self._lock)
         self._version = 0
@@ -107,14 +107,23 @@ class StreamRunner:
 
     def start(self) -> None:
         """Start the query on Spark and return. Raises EngineError where Spark or the checkpoint refuses it."""
-        if self._checkpoint is not None:
-            self._checkpoint.open(bucket_count(self._session.sparkContext))
+        context, kept = self._session.sparkContext, self._checkpoint
+        self._buckets = bucket_count(context)
+        if kept is not None:
+            kept.open(self._buckets)
+            self._buckets = kept.buckets
         # Below the context's own folder, which the JVM removes even when this process is killed.
-        scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=self._session.sparkContext._temp_dir))
-        self._folder = RunFolder(scratch / "run")
+        scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=context._temp_dir))
+        lasting = scratch if kept is None else kept.path
+        self._plans = PlanFolder(lasting / "winquery-plans")
         try:
-            with this_python(self._session.sparkContext):
-                self._query = self._launch(scratch)
+            if not is_local(context):
+                ship(context)
+            self._publish()
+            self._refill()
+            if self._ending is None:  # else the checkpoint is that of a stream that has ended
+                with this_python(context):
+                    self._query = self._launch(scratch, lasting)
         except BaseException as error:
             self._leave(scratch)
             if isinstance(error, PySparkException):
@@ -161,7 +170,7 @@ class StreamRunner:
         """
         inside = threading.get_ident() == self._callback
         if finish:
-            self._folder.request_finish()
+            self._request_finish()
             if inside or self._over.wait(timeout):
                 return self._over.is_set()
         self._end("stopped")
@@ -182,24 +191,38 @@ class StreamRunner:
             rate = sum(rows for _, rows in self._recent) / max(span, 0.5)
             return replace(self._progress, rows_per_s=rate)
 
-    def _launch(self, scratch: Path) -> Any:
-        """The Spark query; None where the checkpoint is that of a stream that has ended."""
-        session, kept = self._session, self._checkpoint
-        lasting = scratch if kept is None else kept.path
-        self._plans = PlanFolder(lasting / "winquery-plans")
-        self._publish()
-        if kept is not None:
-            self._refill(kept)
-            if self._ending is not None:
-                return None
-        keys = bucket_keys(bucket_count(session.sparkContext) if kept is None else kept.buckets)
-        self._folder.write(RunSpec(self._plans.path, self._plan.stream.time, self._replay, keys))
-        session.dataSource.register(ReplaySource)
-        source = session.readStream.format(ReplaySource.name()).option("run_dir", str(self._folder.path)).load()
-        processor = BucketProcessor(uuid.uuid4().hex)
-        results = source.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
-        checkpoint = scratch / "checkpoint" if kept is None else kept.path
+    @abstractmethod
+    def _launch(self, scratch: Path, lasting: Path) -> Any:
+        """Start the query on Spark. ``scratch`` ends with the run, ``lasting`` with the checkpoint."""
+
+    @abstractmethod
+    def _request_finish(self) -> None:
+        """Ask for one last micro-batch that closes all windows."""
+
+    def _goes_on(self) -> bool:
+        """Whether the query runs; asked all the time."""
+        return bool(self._query.isActive)
+
+    def _clock(self, latest: Any) -> int | None:
+        """The arrival time reached by the latest micro-batch, of a source that has such."""
+        return None
+
+    def _place(self, scratch: Path) -> Path:
+        """The folder of Spark's checkpoint."""
+        return scratch / "checkpoint" if self._checkpoint is None else self._checkpoint.path
+
+    def _write(
+        self, messages: DataFrame, checkpoint: Path, given: Mapping[int, bytes] | None = None, **trigger: Any
+    ) -> Any:
+        """Levels 2 and 3 and the way to the driver, started on the messages of level 1.
+
+        ``given`` are the plans where the messages bring none; see :class:`BucketProcessor`.
+        """
+        processor = BucketProcessor(uuid.uuid4().hex, given)
+        results = messages.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
         writer = results.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
+        if trigger:
+            writer = writer.trigger(**trigger)
         return writer.foreachBatch(self._apply).start()
 
     def _publish(self) -> None:
@@ -215,22 +238,24 @@ class StreamRunner:
         self._version += 1
         self._plans.publish(self._version, pickle.dumps(self._plan))
 
-    def _refill(self, kept: Checkpoint) -> None:
-        """Hand on what earlier runs have led to, as far as it is of queries that there still are."""
-        for batch, reports in kept.record.read():
-            fitting = [fitted(report, kept_plan(self._plans, report.plan), self._plan) for report in reports]
-            self._on_reports(fitting)
-            self._count(batch, fitting)
-        with self._lock:
-            self._recent.clear()
-            self._progress = replace(self._progress, state="starting")
+    def _refill(self) -> None:
+        """Hand on what earlier runs have led to."""
+        if self._checkpoint is None:
+            return
+        for batch, reports in self._checkpoint.led_to(self._plans, self._plan):
+            self._on_reports(reports)
+            self._count(batch, reports)
+        self._recent.clear()
+        self._progress = replace(self._progress, state="starting")
 
     def _apply(self, results: DataFrame, batch: int) -> None:
         """Spark's callback with the result blobs of one micro-batch."""
+        if self._ending == "finished":  # rows that came after the end, while the query was being stopped
+            return
         self._callback = threading.get_ident()
         try:
             payloads = results.toArrow().column("payload").to_pylist()
-            reports = [decode_report(payload) for payload in payloads]
+            reports = [replace(decode_report(payload), batch=batch) for payload in payloads]
             if self._checkpoint is not None:
                 self._checkpoint.record.put(batch, payloads)
             self._on_reports(reports)
@@ -261,7 +286,7 @@ class StreamRunner:
                 before,
                 state="running",
                 rows=before.rows + rows,
-                watermark=max((r.watermark for r in reports if r.watermark is not None), default=None),
+                watermark=max((r.watermark for r in reports if r.watermark is not None), default=before.watermark),
                 max_event=max((r.max_event for r in reports if r.max_event is not None), default=before.max_event),
                 late=dict(late),
                 ahead=before.ahead + (reports[0].ahead if reports else 0),
@@ -304,11 +329,11 @@ class StreamRunner:
             self._checkpoint.close()
 
     def _live(self) -> Progress:
-        query = self._query
-        if query is None:
+        if self._query is None:
             return replace(self._progress, state="finished")
-        while not self._wake.wait(_LOOK) and query.isActive:
+        while not self._wake.wait(_LOOK) and self._goes_on():
             pass
+        query = self._query
         self._ask_spark()
         if self._ending is not None:
             query.stop()
@@ -329,10 +354,41 @@ class StreamRunner:
             return
         if latest is None:
             return
-        offset = json.loads(latest.sources[0].endOffset or "null") or {}
         seconds = latest.durationMs.get("triggerExecution", 0) / 1000
         with self._lock:
-            self._progress = replace(self._progress, clock=offset.get("clock"), batch_seconds=seconds)
+            self._progress = replace(self._progress, clock=self._clock(latest), batch_seconds=seconds)
+
+
+class StreamRunner(QueryRunner):
+    """Runs one shared plan over one replay; see :class:`QueryRunner`."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        plan: SharedPlan,
+        replay: ReplayOptions,
+        on_reports: Callable[[list[Report]], None],
+        checkpoint: Path | None = None,
+    ) -> None:
+        super().__init__(session, plan, on_reports, checkpoint)
+        self._replay = replay
+
+    def _launch(self, scratch: Path, lasting: Path) -> Any:
+        session = self._session
+        keys = bucket_keys(self._buckets)
+        self._folder = RunFolder(scratch / "run")
+        self._folder.write(RunSpec(self._plans.path, self._plan.stream.time, self._replay, keys))
+        session.dataSource.register(ReplaySource)
+        source = session.readStream.format(ReplaySource.name()).option("run_dir", str(self._folder.path)).load()
+        return self._write(source, self._place(scratch))
+
+    def _request_finish(self) -> None:
+        self._folder.request_finish()
+
+    def _clock(self, latest: Any) -> int | None:
+        offset = json.loads(latest.sources[0].endOffset or "null") or {}
+        clock: int | None = offset.get("clock")
+        return clock
 
 
 def _remove(folder: Path) -> None:

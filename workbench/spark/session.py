@@ -67,6 +67,17 @@ def get_session(*, master: str = LOCAL, ui: bool = False) -> SparkSession:
         return _ours[1]
 
 
+def session_like(theirs: SparkSession) -> SparkSession:
+    """A session for a stream of the user's: the settings of their session, and above them what our queries need."""
+    session = theirs.newSession()
+    for name, value in theirs.conf.getAll.items():
+        if session.conf.isModifiable(name) and session.conf.get(name, None) != value:
+            session.conf.set(name, value)
+    for name, value in _sql_settings(theirs.sparkContext).items():
+        session.conf.set(name, value)
+    return session
+
+
 def is_running() -> bool:
     """Whether :func:`get_session` would answer at once."""
     return _running_context() is not None
@@ -74,7 +85,7 @@ def is_running() -> bool:
 
 def bucket_count(context: SparkContext) -> int:
     """Shuffle partitions, and so buckets, of our queries: one per core, few locally."""
-    return max(1, min(context.defaultParallelism, LOCAL_BUCKETS if _is_local(context) else 4 * LOCAL_BUCKETS))
+    return max(1, min(context.defaultParallelism, LOCAL_BUCKETS if is_local(context) else 4 * LOCAL_BUCKETS))
 
 
 @contextlib.contextmanager
@@ -85,7 +96,7 @@ def this_python(context: SparkContext) -> Iterator[None]:
     the executors' interpreter is for whoever set the cluster up to choose.
     """
     theirs = context.pythonExec
-    if _is_local(context):
+    if is_local(context):
         context.pythonExec = sys.executable
     try:
         yield
@@ -102,7 +113,8 @@ def log_tail(lines: int = 20) -> str:
     return "\n".join(text.splitlines()[-lines:])
 
 
-def _is_local(context: SparkContext) -> bool:
+def is_local(context: SparkContext) -> bool:
+    """Whether all of Spark is on this machine."""
     return _is_master_local(context.master)
 
 
@@ -237,7 +249,7 @@ def _sql_settings(context: SparkContext) -> dict[str, str]:
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
-    if _is_local(context):
+    if is_local(context):
         # The usual manager runs some 40 programs (`chmod`, `readlink`) per micro-batch on a local disk, this one 8.
         manager = f"{streaming}.checkpointing.FileSystemBasedCheckpointFileManager"
         settings["spark.sql.streaming.checkpointFileManagerClass"] = manager

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from workbench.logical import AnyWindow, EachRow, Punctuation, Session
 from workbench.plan import Assembly, Bounds, SharedPlan, stream_time
 from workbench.results import Status
-from workbench.runtime.assembling import Assembler, Cells, Emitted, emit_cells
+from workbench.runtime.assembling import Assembler, Cells, Emitted, Ranges, emit_cells
 from workbench.runtime.branches.base import Branch, Clock, rearranged, table_of
 from workbench.runtime.branches.edges import Edges, Found, edges_of
 from workbench.runtime.branches.keytable import KeyTable
@@ -200,8 +200,9 @@ class ContextWindows(Branch):
         if not len(told):
             return []
         matrices = LeafMatrices(leaves, self._folder.kinds)
-        found = self._assembler.assemble(self._fold, [(assembly, told.first, told.last)], matrices)
-        partials = {index: tuple(column[:, 0].copy() for column in found[0, index]) for index in assembly.partials}
+        ranges = Ranges(np.zeros(len(told), np.int64), told.first, told.last)
+        found = self._assembler.assemble(self._fold, [assembly], ranges, matrices)
+        partials = {index: tuple(column[:, 0].copy() for column in found.of(index)) for index in assembly.partials}
         keys = [column.take(pa.array(told.keys)) for column in self.table.arrays()]
         bounds = Bounds(told.starts, told.ends)
         return emit_cells(self._plan, assembly, Cells(bounds, keys, partials, status, revisions, told.numbers))

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workbench.logical import ContextFree
-from workbench.plan import Bounds, SharedPlan, grid_of
+from workbench.plan import Bounds, GridSet, SharedPlan
 from workbench.results import Status
-from workbench.runtime.assembling import Assembler, Emitted, emit
+from workbench.runtime.assembling import Alike, Assembler, Emitted, Ranges, emit
 from workbench.runtime.branches.base import Branch, Clock, table_of
 from workbench.runtime.branches.revisions import Revisions
 from workbench.runtime.branches.store import SliceStore
@@ -45,7 +45,8 @@ class SliceWindows(Branch):
         self._fold = fold
         self._assembler = assembler
         self._assemblies = [each for each in plan.of_fold(fold) if isinstance(each.window, ContextFree)]
-        self._grids = [grid_of(each.window) for each in self._assemblies if isinstance(each.window, ContextFree)]
+        self._alike = Alike.of(plan, self._assemblies)
+        self._grids = GridSet([each.window for each in self._assemblies if isinstance(each.window, ContextFree)])
         spec = plan.folds[fold]
         self.store = SliceStore(
             [partial.monoid for partial in spec.partials], [named.expression.type for named in spec.keys]
@@ -71,7 +72,7 @@ class SliceWindows(Branch):
         fields = self.store.from_arrow(entries.columns[2 + self._extra :])
         self._count_late(starts, fields[0], clock, late)
         numbers = self.store.number_keys(keys)[codes]
-        useful = starts >= self._open_from(clock.settled_before)
+        useful = starts >= self._grids.open_from(clock.settled_before)
         if not useful.all():
             starts, numbers = starts[useful], numbers[useful]
             fields = [column[useful] for column in fields]
@@ -83,60 +84,55 @@ class SliceWindows(Branch):
         starts = np.concatenate([np.zeros(0, np.int64), *(starts for starts, _ in self._entries)])
         numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for _, numbers in self._entries)])
         self._entries.clear()
-        changed = np.unique(starts)
-        chosen: list[tuple[int, Bounds]] = []
-        for place, grid in enumerate(self._grids):
-            parts = [
-                grid.select(changed, clock.settled_before, clock.before),
-                grid.select(self.store.starts, clock.before, clock.after),
-                # Of the windows still open in event time only the next to end: it is the moving end of a plot.
-                grid.select(changed, clock.after, grid.next_end(clock.newest)),
-            ]
-            bounds = Bounds(*(np.concatenate([getattr(part, side) for part in parts]) for side in ("starts", "ends")))
-            if len(bounds):
-                chosen.append((place, bounds))
-        results = self._emit(chosen, starts, numbers, clock)
-        self.store.evict(self._open_from(clock.settled_after))
+        results = self._emit(*self._chosen(np.unique(starts), clock), starts, numbers, clock)
+        self.store.evict(self._grids.open_from(clock.settled_after))
         self._revisions.forget(clock.settled_after)
         return results
 
-    def _emit(self, chosen: list[tuple[int, Bounds]], starts: Array, keys: Array, clock: Clock) -> Emitted:
-        if not chosen:
-            return []
-        ranges = [
-            (self._assemblies[place], self.store.rows(bounds.starts), self.store.rows(bounds.ends))
-            for place, bounds in chosen
+    def _chosen(self, changed: Array, clock: Clock) -> tuple[Array, Bounds]:
+        """The windows to tell of, by kind and end: those that changed after they were final, those that are final
+        now, and of those still open in event time only the next to end: it is the moving end of a plot.
+        """
+        grids = self._grids
+        parts = [
+            grids.select(changed, clock.settled_before, clock.before),
+            grids.select(self.store.starts, clock.before, clock.after),
+            grids.select(changed, clock.after, grids.next_ends(clock.newest)),
         ]
-        found = self._assembler.assemble(self._fold, ranges, self.store)
-        columns = self.table.arrays()
-        results: Emitted = []
-        for number, (place, bounds) in enumerate(chosen):
-            assembly = self._assemblies[place]
-            own = {index: found[number, index] for index in assembly.partials}
-            status = np.where(bounds.ends <= clock.after, Status.FINAL, Status.PROVISIONAL).astype(np.int8)
-            revised = bounds.ends <= clock.before
-            status[revised] = Status.REVISED
-            wanted = revisions = None
-            if revised.any():
-                wanted = np.ones((len(bounds), self.store.keys), np.bool_)
-                wanted[revised] = _touched(bounds[revised], starts, keys, self.store.keys)
-                revisions = np.zeros(wanted.shape, np.int16)
-                revisions[revised] = self._revisions.next(place, bounds[revised].ends, wanted[revised])
-            results += emit(self._plan, assembly, bounds, own, columns, status, wanted, revisions)
-        return results
+        kinds = np.concatenate([kinds for kinds, _ in parts])
+        starts, ends = (np.concatenate([getattr(own, side) for _, own in parts]) for side in ("starts", "ends"))
+        order = np.lexsort((ends, kinds))
+        return kinds[order], Bounds(starts[order], ends[order])
 
-    def _open_from(self, watermark: int) -> int:
-        """The start of the earliest window that is still open: slices before it are of no more use."""
-        return min(grid.open_from(watermark) for grid in self._grids)
+    def _emit(self, kinds: Array, bounds: Bounds, starts: Array, keys: Array, clock: Clock) -> Emitted:
+        if not len(kinds):
+            return []
+        ranges = Ranges(kinds, self.store.rows(bounds.starts), self.store.rows(bounds.ends))
+        found = self._assembler.assemble(self._fold, self._assemblies, ranges, self.store)
+        status = np.where(bounds.ends <= clock.after, Status.FINAL, Status.PROVISIONAL).astype(np.int8)
+        revised = bounds.ends <= clock.before
+        wanted = revisions = None
+        if revised.any():
+            status[revised] = Status.REVISED
+            wanted = np.ones((len(bounds), self.store.keys), np.bool_)
+            wanted[revised] = _touched(bounds[revised], starts, keys, self.store.keys)
+            revisions = np.zeros(wanted.shape, np.int16)
+            for kind in np.unique(kinds[revised]).tolist():
+                own = revised & (kinds == kind)
+                revisions[own] = self._revisions.next(kind, bounds[own].ends, wanted[own])
+        return emit(self._alike, kinds, bounds, found, self.table.arrays(), status, wanted, revisions)
 
     def _count_late(self, starts: Array, rows: Array, clock: Clock, late: dict[int, int]) -> None:
-        missed: dict[int, Array] = {}
-        for assembly, grid in zip(self._assemblies, self._grids, strict=True):
-            closed = grid.first_end(starts) <= clock.settled_before
-            for query, _ in assembly.users:
-                missed[query] = missed.get(query, False) | closed
-        for query, mask in missed.items():
-            late[query] += int(rows[mask].sum())
+        old = np.flatnonzero(starts < clock.settled_before)
+        if not len(old):
+            return
+        missed = self._grids.missed(starts[old], clock.settled_before)
+        of_query: dict[int, Array] = {}
+        for place in np.flatnonzero(missed.any(axis=1)):
+            for query, _ in self._assemblies[place].users:
+                of_query[query] = of_query.get(query, False) | missed[place]
+        for query, mask in of_query.items():
+            late[query] += int(rows[old[mask]].sum())
 
     def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
         put: dict[int, pa.RecordBatch] = {}

@@ -71,7 +71,9 @@ class RowResults(Branch):
         for query in self._users:
             entry = self._plan.queries[query]
             values = lower_rows(entry, keys, passed.columns, passed.partials, rows)
-            batch = ResultBatch(0, passed.times, tuple(keys), values, status, revisions, passed.times, passed.numbers)
+            batch = ResultBatch.of(
+                0, passed.times, tuple(keys), values, status, revisions, passed.times, passed.numbers
+            )
             results.append((entry.query.name, batch))
         return results
 

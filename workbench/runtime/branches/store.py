@@ -49,7 +49,7 @@ class SliceStore:
         """Bytes of the partials kept (spare room left out); about, where they are objects."""
         kept = len(self.starts) * 8
         for position, kind in enumerate(self._kinds):
-            cells = (matrix[:, : self.keys] for matrix in self.partials(position))
+            cells = (matrix[self._head : self._size, : self.keys] for matrix in self.partials(position))
             kept += sum(field.nbytes(matrix) for field, matrix in zip(kind.fields, cells, strict=True))
         return kept
 

@@ -1,0 +1,105 @@
+"""Batch DataFrames of the user's: the shared plan in one job, against the oracle, Spark's `window()` and itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.spark.events import SCHEMA, SECOND
+from tests.spark.test_runner import LONG
+from workbench.logical import Workload
+from workbench.runtime.reference import reference
+from workbench.session import LiveQuery, Session
+
+pytestmark = pytest.mark.spark
+
+Recorder = Callable[..., str]
+VARIANTS = ["arrow"]
+
+
+def rows(count: int = 1_000, seed: int = 5) -> pa.Table:
+    """Rows in no order of time, some before 1970, some without time, key or value; floats with NaN and both zeros."""
+    random = np.random.default_rng(seed)
+    times = random.integers(-600, 3_000, count) * SECOND + random.integers(0, 3, count) * 333_333
+    none = random.random((4, count)) < 0.05
+    floats = random.choice(
+        [0.0, -0.0, 1.5, -2.25, np.nan, 1e9, np.inf, 3.0], count, p=[0.1] * 4 + [0.02, 0.1, 0.01, 0.47]
+    )
+    columns = {
+        "ts": pa.array(times, mask=none[0]).cast(SCHEMA.field("ts").type),
+        "key": pa.array(random.choice(["a", "b", "c", ""], count).astype(object), pa.string(), mask=none[1]),
+        "value": pa.array(random.integers(-(2**40), 2**40, count), mask=none[2]),
+        "x": pa.array(floats, mask=none[3]),
+    }
+    return pa.table(columns)
+
+
+def frame_of(spark: Any, table: pa.Table, partitions: int = 3) -> Any:
+    return spark.createDataFrame(table).repartition(partitions)
+
+
+def run(data: Any, sql: str, **options: Any) -> LiveQuery:
+    session = Session()
+    session.source("events", data, time="ts", delay="5 seconds", **options)
+    (handle,) = session.start(session.parse(sql, name="q"))
+    assert handle.wait(LONG)
+    assert handle.status().state == "finished"
+    return handle
+
+
+def answers(handle: LiveQuery) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """(level, key, start, end) -> values; every window is final, once."""
+    table = handle.results(format="arrow")
+    assert set(table["status"].to_pylist()) <= {"final"}
+    labels = [level.label for level in handle.store.schema.levels]
+    names = [name for name, _ in handle.store.schema.values]
+    keys = [name for name, _ in handle.store.schema.keys]
+    found: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    bounds = [table[f"window_{side}"].cast(pa.int64()).to_pylist() for side in ("start", "end")]
+    for place, row in enumerate(table.to_pylist()):
+        at = labels.index(row["level"]), tuple(row[key] for key in keys), bounds[0][place], bounds[1][place]
+        assert at not in found
+        found[at] = tuple(row[name] for name in names)
+    return found
+
+
+def oracle(handle: LiveQuery, table: pa.Table) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """The same by recalculation, of all rows at once."""
+    found, _ = reference(Workload(handle.query.stream, (handle.query,)), [table])
+    return {at[:4]: values for at, values in found["q"].items()}
+
+
+def assert_same(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
+    assert len(expected) > 5
+    assert found.keys() == expected.keys()
+    for at, values in expected.items():
+        for got, right in zip(found[at], values, strict=True):
+            if isinstance(right, float):
+                np.testing.assert_allclose(got, right, rtol=1e-9, err_msg=str(at))
+            else:
+                assert got == right, at
+
+
+WORKLOADS = {
+    "zoom": "SELECT key, sum(value) AS total, avg(x) AS mean, min(x) AS least, max(x) AS most, count(*) AS n,"
+    " count(x) AS known, stddev(x) AS spread FROM events WHERE value > -100000000000 AND key IS NOT NULL"
+    " GROUP BY key, zoom(ts, '1 minute / 7 seconds', '10 minutes')",
+    "no key": "SELECT count(*) AS n, sum(value) AS total FROM events GROUP BY window(ts, '90 seconds')",
+    "first": "SELECT key, first(value) AS a, last(value) AS b FROM events GROUP BY key, window(ts, '5 minutes')",
+    "sessions": "SELECT key, count(*) AS n FROM events GROUP BY key, session_window(ts, '4 seconds')",
+    "rows": "SELECT key, sum(value) AS total FROM events GROUP BY key, count_window(40, 10)",
+    "median": "SELECT key, median(value) AS mid FROM events GROUP BY key, window(ts, '10 minutes')",
+}
+
+
+@pytest.mark.parametrize("sql", WORKLOADS.values(), ids=WORKLOADS.keys())
+def test_every_window_equals_the_oracle(spark: Any, sql: str) -> None:
+    """Also where order counts: partitions come in no order, and the rows in them."""
+    table = rows()
+    handle = run(frame_of(spark, table), sql)
+    assert_same(answers(handle), oracle(handle, table))
+    assert handle.status().rows == len(table)

@@ -1,0 +1,142 @@
+"""Results into Spark's sinks: typed, each exactly once in a folder, in the same pass as into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.spark.events import SECOND, SQL, wait_for
+from tests.spark.test_runner import LONG, expected
+from tests.spark.test_streaming import more_rows, run, stream_of
+from workbench.errors import EngineError, QueryError
+from workbench.session import Session
+
+pytestmark = pytest.mark.spark
+
+Recorder = Callable[..., str]
+TYPES = {
+    "level": "string",
+    "key": "string",
+    "window_start": "timestamp",
+    "window_end": "timestamp",
+    "total": "bigint",
+    "n": "bigint",
+    "status": "string",
+    "revision": "smallint",
+}
+
+
+def counted(frame: Any) -> dict[tuple[str, int], tuple[int, int]]:
+    """(key, start in seconds) -> (total, n); each window once."""
+    found = {}
+    for row in frame.selectExpr("key", "unix_micros(window_start) AS at", "total", "n").toArrow().to_pylist():
+        place = row["key"], row["at"] // SECOND
+        assert place not in found
+        found[place] = row["total"], row["n"]
+    return found
+
+
+def test_a_folder_holds_each_final_result_once(spark: Any, recording: Recorder, tmp_path: Path) -> None:
+    """Through a change of the plan too, which may run a micro-batch twice."""
+    path = recording(300, name="in/events.parquet")
+    session = Session()
+    handle = run(session, stream_of(spark, path))
+    handle.to_spark(tmp_path / "out")
+    wait_for(lambda: handle.status().rows == 300, LONG, "the first file")
+    session.start(session.parse("SELECT count(*) AS n FROM events GROUP BY window(ts, '1 minute')", name="other"))
+    more_rows(path, "later.parquet", 300, 600)
+    wait_for(lambda: handle.status().rows == 600, LONG, "the second file")
+    session.queries()[-1].stop()
+    handle.stop(finish=True)
+    written = spark.read.parquet(str(tmp_path / "out"))
+    assert {name: kind for name, kind in written.dtypes if name != "batch"} == TYPES
+    assert {row.status for row in written.select("status").distinct().collect()} == {"final"}
+    kept = handle.results(status="final", format="spark")
+    assert kept.dtypes == list(TYPES.items())
+    assert counted(written) == counted(kept)
+    assert sum(n for _, n in counted(written).values()) == 600
+    with pytest.raises(QueryError, match="is not empty"):
+        handle.to_spark(tmp_path / "out")
+
+
+def test_a_backfill_hands_a_function_all_results(spark: Any, recording: Recorder) -> None:
+    got = []
+    handle = run(Session(), spark.read.parquet(recording(1_000)))
+    handle.to_spark(lambda frame, batch: got.append((batch, counted(frame))))
+    assert handle.wait(LONG)
+    assert [found for _, found in got] == [expected(1_000)]
+
+
+def test_provisional_results_where_they_are_wanted(spark: Any, recording: Recorder) -> None:
+    """The last minute is open: told as provisional, and as final once the stream is finished."""
+    got: list[tuple[int, str]] = []
+
+    def note(frame: Any, batch: int) -> None:
+        rows = frame.where("key = 'a'").selectExpr("unix_seconds(window_start) AS at", "status").collect()
+        got.extend((row["at"], row.status) for row in rows)
+
+    handle = run(Session(), stream_of(spark, recording(90)))
+    handle.to_spark(note, status="all")
+    wait_for(lambda: handle.status().rows == 90, LONG, "the file")
+    handle.stop(finish=True)
+    assert got == [(0, "final"), (60, "provisional"), (60, "final")]
+
+
+def test_a_table_of_the_users_catalog(spark: Any, recording: Recorder) -> None:
+    handle = run(Session(), spark.read.parquet(recording(300)))
+    handle.to_spark("winquery_results", format="table")
+    try:
+        assert handle.wait(LONG)
+        assert counted(spark.table("winquery_results")) == expected(300)
+    finally:
+        spark.sql("DROP TABLE IF EXISTS winquery_results")
+
+
+def test_a_sink_that_fails_ends_the_stream(spark: Any, recording: Recorder) -> None:
+    def broken(frame: Any, batch: int) -> None:
+        raise RuntimeError("no such topic")
+
+    session = Session()
+    session.source("events", stream_of(spark, recording(90)), time="ts", delay="1 hour")  # nothing is final yet
+    (handle,) = session.start(session.parse(SQL, name="q"))
+    handle.to_spark(broken)
+    with pytest.raises(EngineError, match="no such topic"):
+        handle.stop(finish=True)
+
+
+def test_a_plan_that_starts_anew_writes_its_folder_anew(spark: Any, recording: Recorder, tmp_path: Path) -> None:
+    """A recorded source is read again for a second query: no result of the first is there twice, none is missing."""
+    session = Session()
+    handle = run(session, recording(1_000, name="in/events.parquet"), max_rows=300)
+    handle.to_spark(tmp_path / "out")
+    assert handle.wait(LONG)
+    session.start(session.parse("SELECT count(*) AS n FROM events GROUP BY window(ts, '1 hour')", name="other"))
+    assert session.queries()[0].wait(LONG)
+    assert counted(spark.read.parquet(str(tmp_path / "out"))) == expected(1_000)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ({"format": "parkett"}, "no sink of format `parkett`"),
+        ({"format": "table"}, "needs a target"),
+        ({"target": "x", "status": "provisional"}, "no status `provisional`"),
+    ],
+)
+def test_what_no_sink_is(spark: Any, recording: Recorder, call: dict[str, Any], message: str) -> None:
+    handle = run(Session(), spark.read.parquet(recording(30)))
+    with pytest.raises(QueryError, match=message):
+        handle.to_spark(**call)
+    handle.stop()
+
+
+def test_rows_of_nothing() -> None:
+    from workbench.results import Schema
+    from workbench.results.rows import rows_of
+
+    empty = rows_of(Schema("q", (), (("key", pa.string()),), (("n", pa.int64()),)), [], [])
+    assert empty.schema.names == ["level", "key", "window_start", "window_end", "n", "status", "revision"]

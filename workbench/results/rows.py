@@ -1,0 +1,39 @@
+"""Result batches as rows for others: an Arrow table with a column for everything that a result is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from workbench.results.shapes import ResultBatch, Schema, Status
+
+STAMP = pa.timestamp("us", tz="UTC")
+
+
+def columns_of(schema: Schema) -> pa.Schema:
+    """The columns of a query's result rows: level, keys, bounds, values, status, revision."""
+    bounds = [("window_start", STAMP), ("window_end", STAMP)]
+    last = [("status", pa.string()), ("revision", pa.int16())]
+    return pa.schema([("level", pa.string()), *schema.keys, *bounds, *schema.values, *last])
+
+
+def rows_of(schema: Schema, batches: Sequence[ResultBatch], labels: Sequence[str]) -> pa.Table:
+    """The rows of some batches, as :meth:`QueryResults.table` has them; an ``absent`` one withdraws a result.
+
+    ``labels`` are the levels by which the batches count. Cost: one copy.
+    """
+    shape = columns_of(schema)
+    sizes = {level.label: level.size for level in schema.levels}
+    names = pa.array([member.name.lower() for member in Status])
+    parts = []
+    for batch in batches:
+        label, own = labels[batch.level], batch.own()
+        ends = own.starts + sizes[label] if own.ends is None else own.ends
+        level = pa.array([label]).take(pa.array(np.zeros(len(own), np.int64)))
+        columns = [level, *own.keys, pa.array(own.starts), pa.array(ends), *own.values]
+        columns += [names.take(pa.array(own.status)), pa.array(own.revisions)]
+        plain = [column.cast(field.type) for column, field in zip(columns, shape, strict=True)]
+        parts.append(pa.table(plain, schema=shape))
+    return pa.concat_tables(parts) if parts else shape.empty_table()

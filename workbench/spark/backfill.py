@@ -1,0 +1,134 @@
+"""A shared plan over a batch DataFrame or table of the user's: one Spark job, and then all windows are final.
+
+The same plan as on a stream, in one micro-batch that is also the end of it: tasks fold their rows (level 1), Spark
+brings the messages of a bucket together, and the operator of the bucket puts the windows together (levels 2 and 3).
+Nothing is late here, and nothing is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from workbench.errors import EngineError
+from workbench.plan import SharedPlan, carry
+from workbench.runtime.folding import plan_columns
+from workbench.runtime.wire import Report, decode_report, signal
+from workbench.spark.failure import root_cause
+from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, columns_of
+from workbench.spark.replay import open_plan, without_tables
+from workbench.spark.runner import Progress
+from workbench.spark.session import bucket_count, this_python
+
+
+class BackfillRunner:
+    """Runs one shared plan over a batch DataFrame, in the DataFrame's own session. Made once, started once.
+
+    ``on_reports(reports)`` is called once, one report per bucket with rows, on a thread of the runner's. All methods
+    may be called from any thread.
+    """
+
+    version = 1
+
+    def __init__(self, plan: SharedPlan, options: FrameOptions, on_reports: Callable[[list[Report]], None]) -> None:
+        self._plan = plan
+        self._options = options
+        self._on_reports = on_reports
+        self._context = options.frame.sparkSession.sparkContext
+        self._tag = f"winquery-{uuid.uuid4().hex}"
+        self._over = threading.Event()
+        self._stopped = False
+        self._progress = Progress()
+
+    def start(self) -> None:
+        """Start the job and return."""
+        name = f"winquery {self._plan.stream.name}"
+        threading.Thread(target=self._watch, name=name, daemon=True).start()
+
+    def change(self, plan: SharedPlan) -> int:
+        """The number that another plan would have: a job does not take it, see :meth:`wait_for`."""
+        carry(self._plan, plan)
+        return self.version + 1
+
+    def wait_for(self, version: int, timeout: float | None = None) -> bool:
+        """Wait until the job is over; False: no later plan than the first ever runs."""
+        self._over.wait(timeout)
+        return version == self.version
+
+    def stop(self, timeout: float = 5.0, *, finish: bool = False) -> bool:
+        """Cancel the job, if it runs; True when nothing of it is left. ``finish`` waits for its end first."""
+        if finish and self._over.wait(timeout):
+            return True
+        self._stopped = True
+        if not self._over.is_set():
+            with contextlib.suppress(Exception):  # the JVM is gone, and the job with it
+                self._context.cancelJobsWithTag(self._tag)
+        return self._over.wait(timeout)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the job has ended in whatever way; False after ``timeout``."""
+        return self._over.wait(timeout)
+
+    def progress(self) -> Progress:
+        """Where the job is now. Costs nothing."""
+        return self._progress
+
+    def _watch(self) -> None:
+        try:
+            self._context.addJobTag(self._tag)
+            with this_python(self._context):
+                payloads = self._results().toArrow().column("payload").to_pylist()
+            reports = [decode_report(payload) for payload in payloads]
+            self._on_reports(reports)
+            end = self._finished(reports)
+        except Exception as error:  # whatever Spark raises ends the job: it is told as its progress
+            text = str(error)
+            cause = error.message if isinstance(error, EngineError) else root_cause(text)
+            end = replace(self._progress, state="failed", error=cause, details=text)
+        if self._stopped and end.state == "failed":
+            end = replace(end, state="stopped", error=None)
+        self._progress = end
+        self._over.set()
+
+    def _results(self) -> DataFrame:
+        """The reports of all buckets, lazily."""
+        buckets = tuple(range(bucket_count(self._context)))
+        rows = columns_of(self._options.frame, plan_columns(self._plan))
+        messages = rows.mapInArrow(ArrowFold({0: pickle.dumps(self._plan)}, buckets), MESSAGES)
+        end = BucketEnd(self._plan)
+        # A plain function: PySpark looks for the type hints of whatever it is given, and of an object finds none.
+        return messages.groupBy("bucket").applyInArrow(lambda table: end(table), "payload binary")
+
+    def _finished(self, reports: list[Report]) -> Progress:
+        late = {entry.query.name: 0 for entry in self._plan.queries}
+        return replace(
+            self._progress,
+            state="finished",
+            rows=reports[0].rows if reports else 0,
+            watermark=max((r.watermark for r in reports if r.watermark is not None), default=None),
+            max_event=max((r.max_event for r in reports if r.max_event is not None), default=None),
+            late=late,
+            ahead=reports[0].ahead if reports else 0,
+            batches=1,
+        )
+
+
+class BucketEnd:
+    """Levels 2 and 3 of one bucket, for ``applyInArrow``: all messages there will ever be into one report."""
+
+    def __init__(self, plan: SharedPlan) -> None:
+        self._plan = without_tables(plan)
+
+    def __call__(self, messages: pa.Table) -> pa.Table:
+        from workbench.runtime import BucketOperator
+
+        operator = BucketOperator(open_plan(self._plan))
+        report = operator.apply([*messages.column("payload").to_pylist(), signal(finish=True)])
+        return pa.table({"payload": pa.array([report], pa.binary())})
