@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -34,7 +34,8 @@ class Source:
 
     ``arrival`` names the column that says when a row came in (None: rows come in file order, by the running
     maximum of the event time). ``speed`` is microseconds of arrival time per second, None for as fast as
-    possible; ``max_rows`` bounds a micro-batch.
+    possible; ``max_rows`` bounds a micro-batch. ``checkpoint`` is the folder from which a run goes on where the one
+    before it ended; without one, every run begins anew.
     """
 
     stream: Stream
@@ -42,6 +43,7 @@ class Source:
     arrival: str | None
     speed: float | None
     max_rows: int
+    checkpoint: Path | None = field(default=None, kw_only=True)
 
     @property
     def name(self) -> str:

@@ -15,7 +15,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,44 +30,15 @@ from workbench.spark.buckets import bucket_keys
 from workbench.spark.checkpoint import Checkpoint, kept_plan
 from workbench.spark.failure import root_cause
 from workbench.spark.processor import OUTPUT, BucketProcessor
+from workbench.spark.progress import Progress as Progress
 from workbench.spark.replay import PlanFolder, ReplayOptions, ReplaySource, RunFolder, RunSpec
 from workbench.spark.session import bucket_count, is_local, log_tail, this_python
 from workbench.spark.shipping import ship
-
-State = Literal["starting", "running", "finished", "stopped", "failed"]
 
 #: How long a failure of the query may go unnoticed, seconds; success and stop are noticed at once.
 _LOOK = 0.25
 #: Over how long ``rows_per_s`` is measured, seconds.
 _RECENT = 5.0
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a stream is. Times in microseconds of event time, None before the first row.
-
-    ``late`` counts late rows by query, ``ahead`` the rows too far in the future to move the watermark. ``slices`` and
-    ``tuples`` (rows) are what is kept, in ``state_bytes``. ``clock`` is the arrival time reached by a replay with a
-    speed. ``batch_seconds`` is how long the latest micro-batch took. ``resumed`` says what goes on and what begins on
-    an older checkpoint. ``error`` is one readable line of a failed stream, ``details`` all that Spark said about it.
-    """
-
-    state: State = "starting"
-    rows: int = 0
-    rows_per_s: float = 0.0
-    watermark: int | None = None
-    max_event: int | None = None
-    late: dict[str, int] = field(default_factory=dict)
-    ahead: int = 0
-    batches: int = 0
-    batch_seconds: float = 0.0
-    slices: int = 0
-    tuples: int = 0
-    state_bytes: int = 0
-    clock: int | None = None
-    resumed: str | None = None
-    error: str | None = None
-    details: str | None = None
 
 
 class QueryRunner(ABC):
@@ -131,6 +102,11 @@ class QueryRunner(ABC):
             raise
         name = f"winquery {self._plan.stream.name}"
         threading.Thread(target=self._watch, args=(scratch,), name=name, daemon=True).start()
+
+    @property
+    def plan(self) -> SharedPlan:
+        """The newest plan, as it runs: on an older checkpoint queries keep the partials that they read before."""
+        return self._plan
 
     @property
     def version(self) -> int:
