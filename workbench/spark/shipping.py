@@ -12,8 +12,6 @@ from pathlib import Path
 
 from pyspark import SparkContext
 
-import workbench
-
 #: Says of a context that its executors get the package: set on the context, so it ends with it.
 _MARK = "_winquery_shipped"
 
@@ -33,7 +31,7 @@ def ship(context: SparkContext) -> None:
 
 def package_zip(path: Path) -> Path:
     """Write the package as a zip to ``path``, and return that."""
-    top = Path(workbench.__file__).parent
+    top = Path(__file__).parents[1]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         # Kernels and widgets are links in a clone of the repository, folders in an installed package.
         for folder, _, names in os.walk(top, followlinks=True):
