@@ -7,7 +7,7 @@ QUICKSTART := notebooks/00_quickstart.ipynb
 # JupyterLab refuses to run as root (as in a container) unless it is told to.
 LAB_FLAGS := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help setup demo test test-all notebooks lint clean
+.PHONY: help setup demo test test-all notebooks docs lint clean
 
 help:
 	@echo "make setup         install into $(VENV) (first time: two or three minutes)"
@@ -15,6 +15,7 @@ help:
 	@echo "make test          run the tests (without the slow ones)"
 	@echo "make test-all      run all tests and every notebook"
 	@echo "make notebooks     run every notebook"
+	@echo "make docs          build the documentation as a site into site/, with its links checked"
 	@echo "make lint          check style and types"
 	@echo "make clean         remove $(VENV) and everything that was built"
 
@@ -38,6 +39,10 @@ $(VENV)/.linters: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@
+
 demo: setup
 	@$(BIN)/python -m workbench doctor
 ifdef CHECK
@@ -56,10 +61,13 @@ test-all: setup
 	$(BIN)/python -m pytest
 	$(MAKE) notebooks
 
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
 lint: $(VENV)/.linters
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from benchmarks.lab import LabPage, end_kernels, find_chromium, open_chromium, open_jupyter, write_notebook
 
@@ -90,6 +92,16 @@ CELL = """async (panel) => {
   await panel.sessionContext.session.kernel.requestExecute({code: "1 + 1"}).done
   return performance.now() - begin
 }"""
+
+
+def processor_seconds(kernel: int) -> tuple[float, float]:
+    """Processor time so far of the kernel, and of all processes of the browser that this process has started."""
+    browser = 0.0
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if "chrom" in process.name():
+                browser += sum(process.cpu_times()[:2])
+    return sum(psutil.Process(kernel).cpu_times()[:2]), browser
 
 
 @contextmanager

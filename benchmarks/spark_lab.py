@@ -103,7 +103,7 @@ class Totals:
 
 def run_plan(session: Any, compiled: SharedPlan, paths: Sequence[str], on_reports: Any, **options: Any) -> Any:
     """Run a plan over files to its end, at full speed; the progress at the end. Raises where it fails."""
-    from workbench.spark.replay import ReplayOptions
+    from workbench.feeds import ReplayOptions
     from workbench.spark.runner import StreamRunner
 
     runner = StreamRunner(session, compiled, ReplayOptions(tuple(paths), **options), on_reports)

@@ -38,7 +38,8 @@ class Slices:
 
     def positions(self) -> Array:
         """The place of every row's slice among ``starts``."""
-        return self.places if self.bounds is None else np.repeat(self.places, np.diff(self.bounds))
+        places = self.places.astype(np.int64, copy=False)
+        return places if self.bounds is None else np.repeat(places, np.diff(self.bounds))
 
     def rows(self, low: int, high: int) -> Slices:
         """Those of the rows ``[low, high)``."""
@@ -124,29 +125,33 @@ def _places(times: Array, starts: Array, latest: int) -> tuple[Array, Array]:
         return places, np.bincount(places, minlength=len(starts)) > 0
     shift = max(0, (latest - int(starts[0])).bit_length() - _CELLS.bit_length() + 1)
     table = np.searchsorted(starts, starts[0] + (np.arange(_CELLS) << shift), "right") - 1
-    found: tuple[Array, Array] = compiled(times, np.append(starts, 2**63 - 1), table, shift)
+    found: tuple[Array, Array] = compiled(times, np.append(starts, 2**63 - 1), table.astype(np.uint64), shift)
     return found[0], found[1][:-1]
 
 
 def _locate(times: Array, starts: Array, table: Array, shift: int) -> tuple[Array, Array]:
-    """``table[c]`` is the slice in which the range from ``c << shift`` after the first edge on begins.
+    """``table[c]`` is the slice in which the range from ``c << shift`` after the first edge on begins, unsigned.
 
     Late rows change the slice at random, so the one step that most rows may need is arithmetic: a processor that
-    guesses which row needs it guesses wrong.
+    guesses which row needs it guesses wrong. Indices are unsigned, since numba would ask whether each is negative.
     """
-    places, used = np.empty(times.size, np.int64), np.zeros(starts.size, np.bool_)
+    # Fresh memory is what costs here, so places are short.
+    places, used = np.empty(times.size, np.int32), np.zeros(starts.size, np.bool_)
+    origin, bits, one = starts[0], np.uint64(shift), np.uint64(1)
     for i in range(times.size):
         t = times[i]
-        place = table[(t - starts[0]) >> shift]
-        place += np.int64(t >= starts[place + 1])
-        while t >= starts[place + 1]:
-            place += 1
+        place = table[np.uint64(t - origin) >> bits]
+        place += np.uint64(t >= starts[place + one])
+        while t >= starts[place + one]:
+            place += one
         places[i] = place
-        used[place] = True
+    # Apart from the loop above, which is then twice as fast.
+    for i in range(times.size):
+        used[np.uint64(places[i])] = True
     return places, used
 
 
-_compiled = Later(_locate, [(NO_EDGES, np.zeros(2, np.int64), np.zeros(1, np.int64), 0)])
+_compiled = Later(_locate, [(NO_EDGES, np.zeros(2, np.int64), np.zeros(1, np.uint64), 0)])
 
 
 def _edges_between(first: int, last: int, edges: Sequence[tuple[int, int]], others: Array, most: int) -> Array | None:

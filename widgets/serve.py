@@ -7,21 +7,37 @@ import socket
 import threading
 import webbrowser
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
+import numpy as np
 from bokeh.application import Application
 from bokeh.application.handlers.function import FunctionHandler
 from bokeh.document import Document
 from bokeh.embed import file_html
+from bokeh.models import ColumnDataSource, CustomJS
 from bokeh.resources import INLINE
 from bokeh.server.server import Server
 
-from workbench.errors import EngineError
+from workbench.errors import EngineError, WorkbenchError
+from workbench.widgets.controls import NOTHING
+from workbench.widgets.export import KINDS
 from workbench.widgets.picture import picture
 from workbench.widgets.view import DashboardView
 
 #: Milliseconds between two refreshes of a browser session.
 REFRESH_MS = 200
+#: What a served page can be given as a file.
+SERVED = tuple(kind for kind in KINDS if kind != "PNG")
+_SAVE = """
+const {name, content} = cb_obj.data
+if (name.length === 0) return
+const link = document.createElement("a")
+link.href = URL.createObjectURL(new Blob(content))
+link.download = name[0]
+link.click()
+setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+"""
 
 
 class ServerHandle:
@@ -80,10 +96,36 @@ class ServerHandle:
     def _open(self, document: Document) -> None:
         """A browser session begins: it gets a view of its own, which lives as long as its document."""
         view = self._factory()
+        allow_export(view)
         view.refresh()
         document.title = view.title
         document.add_root(view.root)
         document.add_periodic_callback(view.refresh, REFRESH_MS)
+
+
+def allow_export(view: DashboardView) -> None:
+    """Give a served page the menu of files. PNG is missing: only a page can make one, and this one is Bokeh's own."""
+    menu = view.controls.menu
+    file = ColumnDataSource({"number": [], "name": [], "content": []})
+    file.js_on_change("data", CustomJS(code=_SAVE))
+    menu.tags = [file]  # so that it is in the document
+    numbers = count()
+
+    def asked(_attr: str, _old: object, kind: str) -> None:
+        if kind not in SERVED:
+            return
+        menu.value = NOTHING
+        try:
+            made = view.export(kind)
+        except WorkbenchError as error:
+            view.fail(f"the file could not be made: {error}")
+            return
+        content = [np.frombuffer(made.content, np.uint8)]
+        # The number makes a file that is asked for again another one.
+        file.data = {"number": [next(numbers)], "name": [made.name], "content": content}
+
+    view.controls.allow_export(SERVED)
+    menu.on_change("value", asked)
 
 
 def serve(

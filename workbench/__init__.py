@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     )
     from workbench.notebook.dashboards import builder, dashboard
     from workbench.session import LiveQuery
+    from workbench.session.topics import KafkaTopic, MqttTopic
 
 _WHERE = {
     "DataError": "errors",
     "EngineError": "errors",
+    "KafkaTopic": "session.topics",
     "LiveQuery": "session",
+    "MqttTopic": "session.topics",
     "QueryError": "errors",
     "SourceError": "errors",
     "WorkbenchError": "errors",
@@ -55,7 +58,9 @@ _MODULES = ("datasets", "results")
 __all__ = [
     "DataError",
     "EngineError",
+    "KafkaTopic",
     "LiveQuery",
+    "MqttTopic",
     "QueryError",
     "SourceError",
     "WorkbenchError",

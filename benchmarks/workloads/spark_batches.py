@@ -30,7 +30,7 @@ LIMIT_S = 600
 
 def empty(rows: int, batches: int) -> dict[str, float]:
     """Medians over ``batches`` micro-batches of ten rows, when the JVM has seen as many."""
-    from workbench.spark.replay import ReplayOptions
+    from workbench.feeds import ReplayOptions
     from workbench.spark.runner import StreamRunner
 
     session, paths = spark_lab.our_session(), spark_lab.recording(rows)
@@ -49,7 +49,7 @@ def empty(rows: int, batches: int) -> dict[str, float]:
 
 def latency(rows: int, seconds: int) -> dict[str, float]:
     """Percentiles over the rows of ``seconds`` seconds, behind as many that warm up."""
-    from workbench.spark.replay import ReplayOptions
+    from workbench.feeds import ReplayOptions
     from workbench.spark.runner import StreamRunner
 
     session, paths = spark_lab.our_session(), spark_lab.recording(rows)

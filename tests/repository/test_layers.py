@@ -28,7 +28,7 @@ LAYERS = (
     ("logical",),
     ("algebra",),
     ("kernels",),
-    ("results", "datasets"),
+    ("results", "datasets", "feeds"),
     ("time",),
     ("errors", "cache"),
 )

@@ -134,7 +134,7 @@ def test_a_source_that_does_not_fit_is_refused(options: dict[str, Any], message:
 def test_files_that_are_not_there_or_not_parquet(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no file"):
         make_source("s", tmp_path / "nothing.parquet", time="ts")
-    with pytest.raises(SourceError, match="holds no Parquet file"):
+    with pytest.raises(SourceError, match="holds no file of events"):
         make_source("s", tmp_path, time="ts")
     (tmp_path / "bad.parquet").write_text("no")
     with pytest.raises(SourceError, match="cannot read"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -19,9 +20,10 @@ STREAM = Stream("events", SCHEMA, "ts", 5 * SECOND)
 SQL = "SELECT key, sum(value) AS total, count(*) AS n FROM events GROUP BY key, zoom(ts, '1 minute')"
 
 
-def make_plan(sql: str = SQL) -> SharedPlan:
+def make_plan(sql: str = SQL, delay: int = STREAM.delay) -> SharedPlan:
     """One query ``q`` on the stream ``events``."""
-    return compile_workload(Workload(STREAM, parse_queries(sql, {"events": STREAM}, name="q")))
+    stream = replace(STREAM, delay=delay)
+    return compile_workload(Workload(stream, parse_queries(sql, {"events": stream}, name="q")))
 
 
 def wait_for(condition: Callable[[], bool], timeout: float, what: str) -> None:

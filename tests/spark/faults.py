@@ -11,9 +11,9 @@ from typing import Any
 import psutil
 
 from tests.spark.events import SECOND, make_plan
+from workbench.feeds import ReplayOptions
 from workbench.results import Status
 from workbench.runtime.wire import Report
-from workbench.spark.replay import ReplayOptions
 from workbench.spark.runner import Progress, StreamRunner
 
 LONG = 240.0

@@ -10,13 +10,13 @@ import pytest
 
 import workbench
 from tests.spark.events import STREAM, make_plan
+from workbench.feeds import ReplayOptions
 from workbench.logical import Workload
 from workbench.results import QueryResults
 from workbench.runtime.engine import Engine
 from workbench.runtime.lowering import result_schema
 from workbench.runtime.reference import reference
 from workbench.runtime.wire import Report
-from workbench.spark.replay import ReplayOptions
 from workbench.spark.runner import StreamRunner
 
 pytestmark = pytest.mark.spark

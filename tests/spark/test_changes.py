@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.spark.events import SECOND, SQL, STREAM, make_plan, wait_for
+from workbench.feeds import ReplayOptions
 from workbench.language import parse_queries
 from workbench.logical import Workload
 from workbench.plan import SharedPlan, compile_workload
 from workbench.results import Status
 from workbench.runtime.wire import Report
-from workbench.spark.replay import ReplayOptions
 from workbench.spark.runner import StreamRunner
 
 pytestmark = pytest.mark.spark

@@ -24,8 +24,8 @@ from workbench.runtime import BucketOperator, wire
 from workbench.runtime.wire import Report, encode_report
 from workbench.spark import record
 from workbench.spark.checkpoint import Checkpoint, fitted, kept_plan
+from workbench.spark.fused import PlanFolder
 from workbench.spark.record import Record
-from workbench.spark.replay import PlanFolder
 
 Place = tuple[str, str, int]
 

@@ -9,7 +9,7 @@ Caused by: org.apache.spark.SparkException: Job aborted due to stage failure: Ta
 Driver stacktrace:
 \tat org.apache.spark.scheduler.DAGScheduler.runJob(DAGScheduler.scala:1549)
 Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):
-  File "/x/workbench/spark/replay.py", line 12, in read
+  File "/x/workbench/spark/fused.py", line 12, in read
     raise error
 {raised}
 

@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.events import SECOND
+from workbench.feeds import ReplayOptions
 from workbench.language import Catalog, parse_queries
 from workbench.logical import Stream, Workload
 from workbench.logical.joins import StaticTable
 from workbench.plan import compile_workload
 from workbench.runtime.wire import Report
-from workbench.spark.replay import ReplayOptions
 from workbench.spark.runner import StreamRunner
 
 pytestmark = pytest.mark.spark
@@ -78,8 +78,9 @@ def test_views_by_campaign(spark: Any, tmp_path: Path) -> None:
     found: Counter[tuple[str, int]] = Counter()
 
     def take(reports: list[Report]) -> None:
-        for batch in (each.own() for report in reports for _, each in report.results):
-            rows = zip(batch.keys[0].to_pylist(), batch.starts, batch.values[0].to_pylist(), strict=True)
+        for _, batch in (result for report in reports for result in report.results):
+            own = batch.own()
+            rows = zip(own.keys[0].to_pylist(), own.starts, own.values[0].to_pylist(), strict=True)
             for campaign, start, views in rows:
                 found[campaign, int(start) // SECOND] = views
 

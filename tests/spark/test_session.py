@@ -110,7 +110,7 @@ def test_nothing_outlives_the_kernel(recording: Callable[..., str], tmp_path: Pa
     code = f"""
         from workbench.spark.session import get_session
         from workbench.spark.runner import StreamRunner
-        from workbench.spark.replay import ReplayOptions
+        from workbench.feeds import ReplayOptions
         from tests.spark.events import make_plan
         import time
         session = get_session(master="local[2]")
@@ -143,7 +143,7 @@ def test_ctrl_c_leaves_a_running_stream_alone(recording: Callable[..., str]) -> 
     printed = run(f"""
         from workbench.spark.session import get_session
         from workbench.spark.runner import StreamRunner
-        from workbench.spark.replay import ReplayOptions
+        from workbench.feeds import ReplayOptions
         from tests.spark.events import make_plan
         import os, signal, time
         os.setpgrp()  # the signal reaches Java too, as in a terminal, but not the test runner

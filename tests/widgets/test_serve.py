@@ -12,6 +12,7 @@ import pytest
 from workbench.errors import EngineError
 from workbench.results import QueryResults
 from workbench.widgets import DashboardView, save, serve
+from workbench.widgets.serve import allow_export
 
 
 def test_every_session_gets_a_view_and_stop_ends_everything(results: QueryResults) -> None:
@@ -34,6 +35,27 @@ def test_every_session_gets_a_view_and_stop_ends_everything(results: QueryResult
         handle.stop()
         handle.stop()
     assert set(threading.enumerate()) == before
+
+
+def test_a_served_page_is_given_the_files_it_asks_for(results: QueryResults) -> None:
+    view = DashboardView(results, "delays")
+    document = view.document()
+    allow_export(view)
+    view.refresh()
+    menu = view.controls.menu
+    (file,) = menu.tags
+    assert document.get_model_by_id(file.id) is file, "a page can only be told of models in its document"
+    assert "CSV" in menu.options
+    assert "PNG" not in menu.options
+    for number in (0, 1):
+        menu.set_from_json("value", "CSV", setter="page")
+        assert file.data["number"] == [number], "the same file again is news too"
+        assert file.data["name"] == ["delays.csv"]
+        assert bytes(file.data["content"][0]) == view.export("CSV").content
+        assert menu.value == "Export"
+    menu.set_from_json("value", "SQL", setter="page")
+    assert file.data["number"] == [1]
+    assert "this query has no SQL" in view.controls.strip.text
 
 
 def test_a_port_in_use_is_an_error_with_a_hint(results: QueryResults) -> None:

@@ -273,3 +273,14 @@ def test_a_range_that_moves_on_drops_what_it_leaves(results: QueryResults, fill:
         fresh.refresh()
         own, other = view.panels[0].final.data, fresh.panels[0].final.data
         assert all(np.array_equal(own[name], other[name], equal_nan=True) for name in other)
+
+
+def test_a_level_can_be_named_in_other_units(results: QueryResults) -> None:
+    assert results.level_index("900 seconds / 1 min") == 0
+    assert results.level_index("24 hours / 60 minutes") == 2
+    view = DashboardView(results)
+    view.pin("120 minutes / 10 minutes")
+    assert view.pinned == 1
+    for wrong in ("24 hours", "1 day / 2 hours", "a day / an hour"):
+        with pytest.raises(QueryError, match=f"no level `{wrong}`"):
+            results.level_index(wrong)

@@ -15,6 +15,7 @@ from workbench.logical.joins import StaticTable
 from workbench.plan import explain as explain_plan
 from workbench.session import LiveQuery, Source
 from workbench.session import default_session as default_session
+from workbench.session.columns import Columns
 from workbench.session.live import PlanText
 from workbench.session.sources import Data
 
@@ -33,14 +34,22 @@ def source(
     lateness: str | None = None,
     future: str | None = None,
     max_rows: int = 100_000,
+    format: str | None = None,
+    schema: Columns | None = None,
+    follow: bool = False,
     trigger: str | None = None,
     level1: str = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Source:
     """Define a stream of events under a name that SQL can use.
 
-    ``data``: a data set of :mod:`workbench.datasets`, Parquet files (a path, a folder, a list), or a pandas or Arrow
-    table. ``time`` names the timestamp column that windows are about; ``arrival`` the one that says when a row came
+    ``data``: a data set of :mod:`workbench.datasets`, files (a path, a folder, a list), or a pandas or Arrow table.
+    Files are Parquet, Arrow IPC, CSV or JSON lines, as their endings or ``format`` say; ``schema`` declares their
+    columns (an Arrow schema, or ``"ts TIMESTAMP, key STRING"``), where they are not to be found out. With ``follow``
+    the folder is one that grows: files that appear later are read once each, in order, until the query is stopped;
+    docs/sources.md says how to put them there.
+
+    ``time`` names the timestamp column that windows are about; ``arrival`` the one that says when a row came
     in (rows must stand in its order; left out, they come in file order). ``replay`` is the speed: ``'1 day/s'``,
     ``'60x'`` or ``'max'``. ``max_rows`` bounds a micro-batch.
 
@@ -69,6 +78,9 @@ def source(
         lateness=lateness,
         future=future,
         max_rows=max_rows,
+        format=format,
+        schema=schema,
+        follow=follow,
         trigger=trigger,
         level1=level1,
         checkpoint=checkpoint,

@@ -23,6 +23,7 @@ from workbench.errors import QueryError, did_you_mean
 from workbench.results.grid import GridLevel
 from workbench.results.ledger import LedgerLevel
 from workbench.results.shapes import Level, ResultBatch, ResultColumns, Schema, Series, Status
+from workbench.time import parse_duration
 
 #: Windows that may wait, and those of which the columns are held meanwhile, those of other queries among them.
 _WAITING, _HELD = 1 << 12, 1 << 20
@@ -196,12 +197,17 @@ class QueryResults:
             return pa.concat_tables([self._table(position, status) for position in chosen])
 
     def level_index(self, level: int | str) -> int:
-        """Position of a level given by position or label. Raises QueryError for an unknown one."""
+        """Position of a level given by position or label (``7 days`` is ``1 week``). Raises QueryError for an
+        unknown one.
+        """
         labels = [shape.label for shape in self.schema.levels]
         if isinstance(level, int) and 0 <= level < len(labels):
             return level
         if level in labels:
             return labels.index(str(level))
+        spans = [_spans(label) for label in labels]
+        if isinstance(level, str) and _spans(level) in spans:
+            return spans.index(_spans(level))
         raise QueryError(
             f"no level `{level}` in query `{self.schema.query}`", hint=did_you_mean(str(level), labels, "level")
         )
@@ -228,3 +234,11 @@ class QueryResults:
         fields.append(("status", names.take(pa.array(rows.status))))
         fields.append(("revision", pa.array(rows.revisions)))
         return pa.table([array for _, array in fields], names=[name for name, _ in fields])
+
+
+def _spans(label: str) -> tuple[int, ...] | str:
+    """Size and slide that a label tells, so that one can be told in other units; else the label itself."""
+    try:
+        return tuple(map(parse_duration, label.split("/")))
+    except QueryError:
+        return label

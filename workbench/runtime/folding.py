@@ -165,7 +165,7 @@ class Folder:
         for low in range(0, len(rows), size):
             high = min(low + size, len(rows))
             some = rows.slices.rows(low, high)
-            first = some.places if numbers is None else numbers[some.places]
+            first = some.places.astype(np.int64, copy=False) if numbers is None else numbers[some.places]
             first = first if width == 1 else first * width
             group: Runs | Array = first if some.bounds is None else Runs(first, some.bounds)
             if rows.codes is not None:

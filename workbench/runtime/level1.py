@@ -27,7 +27,8 @@ class Level1:
     """Folds the rows of one task of one micro-batch; make a new one for each. ``buckets`` is fixed per plan.
 
     ``columns`` are the source columns it reads, the time column first. ``now`` is the wall clock in microseconds:
-    rows that are further ahead of it than the stream allows do not move the watermark.
+    rows that are further ahead of it than the stream allows do not move the watermark. ``dropped`` is set by whoever
+    reads the rows: how many could not be read, and were left out.
     """
 
     def __init__(self, plan: SharedPlan, buckets: int, now: int | None = None) -> None:
@@ -39,6 +40,7 @@ class Level1:
         self._tasks = [_Task(fold) for fold in plan.folds]
         self._parts: list[list[tuple[dict[str, Any], list[pa.RecordBatch]]]] = [[] for _ in range(buckets)]
         self._rows = self._ahead = 0
+        self.dropped = 0
         self._max_event: int | None = None
 
     def fold(self, batch: pa.RecordBatch) -> None:
@@ -75,6 +77,7 @@ class Level1:
                 "rows": self._rows,
                 "max_event": self._max_event,
                 "ahead": self._ahead,
+                "dropped": self.dropped,
                 "finish": finish,
                 "folds": [head["fold"] for head, _ in parts],
             }

@@ -161,6 +161,7 @@ class BucketOperator:
             wire.Report(
                 rows=sum(header["rows"] for header, _ in messages),
                 ahead=sum(header["ahead"] for header, _ in messages),
+                dropped=sum(header.get("dropped", 0) for header, _ in messages),
                 watermark=state.max_event if clock.finish else state.watermark,
                 max_event=state.max_event,
                 late={self.plan.queries[query].query.name: count for query, count in late.items() if count},

@@ -97,11 +97,12 @@ def is_plan(payload: bytes) -> bool:
 class Report:
     """What a bucket tells the driver about one micro-batch.
 
-    ``rows``, ``ahead`` (of these, the ones too far in the future) and ``max_event`` are of the whole micro-batch and
-    equal in every bucket; ``late`` counts, by query, the rows of this bucket that missed at least one window because
-    its result was settled, where there are any; ``watermark`` is the one that now holds; ``slices`` and ``tuples``
-    are what is kept; ``plan`` is the version of the plan that ran. Times in microseconds, None before the first row.
-    ``batch`` is the number of the micro-batch, which only the host knows: it does not travel.
+    ``rows``, ``ahead`` (of these, the ones too far in the future), ``dropped`` (rows that could not be read) and
+    ``max_event`` are of the whole micro-batch and equal in every bucket; ``late`` counts, by query, the rows of this
+    bucket that missed at least one window because its result was settled, where there are any; ``watermark`` is the
+    one that now holds; ``slices`` and ``tuples`` are what is kept; ``plan`` is the version of the plan that ran.
+    Times in microseconds, None before the first row. ``batch`` is the number of the micro-batch, which only the host
+    knows: it does not travel.
     """
 
     rows: int
@@ -114,6 +115,7 @@ class Report:
     state_bytes: int
     finished: bool
     plan: int = 1
+    dropped: int = 0
     batch: int = 0
     results: list[tuple[str, ResultBatch]] = field(default_factory=list)
 
@@ -123,6 +125,7 @@ def encode_report(report: Report) -> bytes:
     header: dict[str, Any] = {
         "rows": report.rows,
         "ahead": report.ahead,
+        "dropped": report.dropped,
         "watermark": report.watermark,
         "max_event": report.max_event,
         "late": report.late,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Level1Variant = Literal["auto", "arrow", "tungsten"]
 _VARIANTS = ("auto", "arrow", "tungsten")
 #: What the options of recorded data are where nobody gives them.
-_USUAL = {"replay": "max", "max_rows": 100_000}
+_USUAL = {"replay": "max", "max_rows": 100_000, "follow": False}
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,6 @@ Launch = Callable[[SharedPlan, Source, int | None, Deliver], Runner]
 
 def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliver) -> Runner:
     """A runner on the running Spark session, or a new local one. PySpark is imported no earlier than here."""
-    from workbench.spark.replay import ReplayOptions
     from workbench.spark.runner import StreamRunner
     from workbench.spark.session import get_session
 
@@ -65,14 +64,7 @@ def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliv
         if source.is_streaming:
             return FrameRunner(plan, source.options, deliver, source.checkpoint)
         return BackfillRunner(plan, source.options, deliver)
-    options = ReplayOptions(
-        paths=tuple(map(str, source.paths)),
-        arrival=source.arrival,
-        speed=source.speed,
-        max_rows=source.max_rows,
-        resume_clock=clock,
-    )
-    return StreamRunner(get_session(), plan, options, deliver, source.checkpoint)
+    return StreamRunner(get_session(), plan, source.feed_options(clock), deliver, source.checkpoint)
 
 
 def spark_of(source: Source) -> SparkSession:

@@ -39,8 +39,9 @@ class QueryStatus:
 
     ``state`` is starting, running, finished, stopped or failed. ``rows`` counts those read for the whole shared
     plan, ``late`` the rows of this query that missed at least one window, ``ahead`` those too far in the future to
-    move the watermark. ``slices`` and ``tuples`` (rows) are what the shared plan keeps. ``resumed`` tells, on an
-    older checkpoint, what went on from there and what began.
+    move the watermark, ``dropped`` those that the source could not read and was told to leave out. ``slices`` and
+    ``tuples`` (rows) are what the shared plan keeps. ``resumed`` tells, on an older checkpoint, what went on from
+    there and what began.
     """
 
     query: str
@@ -53,6 +54,7 @@ class QueryStatus:
     max_event: int | None
     late: int
     ahead: int
+    dropped: int
     windows: dict[str, dict[str, int]]
     slices: int
     tuples: int
@@ -75,6 +77,8 @@ class QueryStatus:
             lines.insert(3, f"  future     {self.ahead:,} rows ahead of the clock do not move the watermark")
         if self.resumed:
             lines.append(f"  checkpoint {self.resumed}")
+        if self.dropped:
+            lines.insert(3, f"  dropped    {self.dropped:,} rows that could not be read")
         for label, counts in self.windows.items():
             text = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
             lines.append(f"  windows    {label}: {text or 'none yet'}")
@@ -207,6 +211,7 @@ class LiveQuery:
             max_event=progress.max_event,
             late=progress.late.get(self.name, 0),
             ahead=progress.ahead,
+            dropped=progress.dropped,
             windows=windows,
             slices=progress.slices,
             tuples=progress.tuples,

@@ -1,4 +1,4 @@
-"""Sources: recorded events that are replayed in order of arrival. And static tables beside them."""
+"""Sources: streams of recorded events, of folders that grow, of topics. And static tables beside them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,8 +19,13 @@ import pyarrow.parquet as pq
 
 from workbench.datasets import Dataset
 from workbench.errors import QueryError, SourceError, did_you_mean
+from workbench.feeds import FeedOptions, ReplayOptions
+from workbench.feeds.folder import FolderOptions
+from workbench.feeds.formats import SUFFIXES, format_of, plain, scan
 from workbench.logical import Stream
 from workbench.logical.joins import StaticTable
+from workbench.session.columns import Columns, check_format, files_in, parse_schema, schema_of_files
+from workbench.session.topics import TOPICS, KafkaTopic, MqttTopic
 from workbench.time import SECOND, format_duration, parse_duration
 
 #: How far rows may come out of order where nobody says: short, so that results become final soon.
@@ -30,12 +35,12 @@ _SPILL = "winquery-tables-"
 
 @dataclass(frozen=True)
 class Source:
-    """A named stream of recorded events.
+    """A named stream of events: recorded ones in files, or what ``feed`` gives, for one that never ends by itself.
 
     ``arrival`` names the column that says when a row came in (None: rows come in file order, by the running
     maximum of the event time). ``speed`` is microseconds of arrival time per second, None for as fast as
-    possible; ``max_rows`` bounds a micro-batch. ``checkpoint`` is the folder from which a run goes on where the one
-    before it ended; without one, every run begins anew.
+    possible; ``max_rows`` bounds a micro-batch. ``format`` is that of the files at ``paths``. ``checkpoint`` is the
+    folder from which a run goes on where the one before it ended; without one, every run begins anew.
     """
 
     stream: Stream
@@ -43,6 +48,8 @@ class Source:
     arrival: str | None
     speed: float | None
     max_rows: int
+    format: str = "parquet"
+    feed: FeedOptions | None = None
     checkpoint: Path | None = field(default=None, kw_only=True)
 
     @property
@@ -52,15 +59,28 @@ class Source:
     @property
     def rewinds(self) -> bool:
         """Whether a second run gets the very same rows from the first one on."""
-        return True
+        return self.feed is None or self.feed.replayable
 
     def __repr__(self) -> str:
-        rows = sum(pq.read_metadata(path).num_rows for path in self.paths)
         columns = ", ".join(f"{field.name} {field.type}" for field in self.stream.schema)
-        return f"Source `{self.name}`: {rows:,} rows, event time `{self.stream.time}` ({columns})"
+        what = f"follows {self.feed}" if self.feed is not None else f"{self._rows():,} rows"
+        return f"Source `{self.name}`: {what}, event time `{self.stream.time}` ({columns})"
+
+    def _rows(self) -> int:
+        return sum(block.rows for path in self.paths for block in scan(str(path), self.format).blocks)
+
+    def feed_options(self, clock: int | None) -> FeedOptions:
+        """Where a run gets its rows from; those that arrived up to ``clock`` come without waiting."""
+        if self.feed is not None:
+            return self.feed
+        paths = tuple(map(str, self.paths))
+        return ReplayOptions(
+            paths, self.arrival, self.speed, self.max_rows, clock, format=self.format, schema=self.stream.schema
+        )
 
 
-Data: TypeAlias = Dataset | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | pa.Table | pd.DataFrame
+Files: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Data: TypeAlias = Dataset | KafkaTopic | MqttTopic | Files | pa.Table | pd.DataFrame
 
 
 def make_source(
@@ -74,29 +94,50 @@ def make_source(
     lateness: str | None = None,
     future: str | None = None,
     max_rows: int = 100_000,
+    format: str | None = None,
+    schema: Columns | None = None,
+    follow: bool = False,
 ) -> Source:
-    """A source from a data set, Parquet files (a path, a folder or a list), or a table in memory.
+    """A source from a data set, files (a path, a folder or a list), a growing folder, a topic or a table in memory.
 
     Raises SourceError where the data cannot be read or the time column is not a timestamp.
     """
     check_name(name, "a source")
-    if isinstance(data, Dataset):
+    check_format(format)
+    if isinstance(data, Dataset | pd.DataFrame | pa.Table):
+        _refuse("a table in memory or a data set", format=format, schema=schema, follow=follow or None)
+    kind = "parquet"
+    paths: tuple[Path, ...] = ()
+    feed: FeedOptions | None = None
+    if isinstance(data, TOPICS):
+        given = {"format": format, "schema": schema, "follow": follow or None, "arrival": arrival}
+        _refuse("a topic", **given, replay=None if replay == "max" else replay)
+        columns = data.columns()
+    elif isinstance(data, Dataset):
         time, arrival, delay = time or data.time, arrival or data.arrival, delay or data.delay
         paths = tuple(data.paths)
     elif isinstance(data, pd.DataFrame | pa.Table):
         paths = (_spill(name, data),)
+    elif follow:
+        _refuse("a folder that grows", arrival=arrival, replay=None if replay == "max" else replay)
+        paths, kind = _followed(data, format, schema)
     else:
-        paths = _files(data)
-    schema = _schema(paths)
+        paths, kind = _files(data, format)
+    if paths:
+        columns = _columns(paths, kind, schema, tuple(filter(None, (time, arrival))))
     if time is None:
-        raise SourceError(f"source `{name}` needs its event time", hint=f"time=... {_stamps(schema)}")
-    _check_time(schema, time, "time")
+        raise SourceError(f"source `{name}` needs its event time", hint=f"time=... {_stamps(columns)}")
+    _check_time(columns, time, "time")
     if arrival is not None:
-        _check_time(schema, arrival, "arrival")
+        _check_time(columns, arrival, "arrival")
     if max_rows < 1:
         raise SourceError(f"`max_rows` must be at least 1, got {max_rows}")
-    stream = make_stream(name, schema, time, delay, lateness, future)
-    return Source(stream, paths, arrival, parse_replay(replay), max_rows)
+    stream = make_stream(name, columns, time, delay, lateness, future)
+    if follow:
+        feed = FolderOptions(str(paths[0]), kind, columns, max_rows)
+    elif isinstance(data, TOPICS):
+        feed = data.feed(max_rows)
+    return Source(stream, paths, arrival, parse_replay(replay), max_rows, kind, feed)
 
 
 def make_stream(
@@ -107,6 +148,45 @@ def make_stream(
     allowed = _distance("allowed lateness", lateness or "0 seconds")
     ahead = None if future is None else _distance("limit of the future", future)
     return Stream(name, schema, time, behind, allowed, ahead)
+
+
+def _refuse(what: str, **options: object) -> None:
+    """Refuse options that mean nothing for such a source."""
+    for name, value in options.items():
+        if value is not None:
+            raise SourceError(f"`{name}` has no meaning for {what}", hint=f"leave `{name}` out")
+
+
+def _followed(data: Any, kind: str | None, schema: Columns | None) -> tuple[tuple[Path, ...], str]:
+    """The folder, as a path, and its format: as asked for, or that of the files in it."""
+    if not isinstance(data, str | os.PathLike):
+        raise SourceError("only one folder can be followed", hint="give the path of a folder")
+    folder = Path(data).expanduser().resolve()
+    if not folder.is_dir():
+        raise SourceError(f"no folder `{folder}`", hint="only a folder can be followed; it must exist")
+    found = [format_of(path) for path in files_in(folder, kind)]
+    if schema is None and not found:
+        raise SourceError(
+            f"the folder `{folder}` holds no file yet, so its columns are not known", hint="give `schema`"
+        )
+    kind = kind or next(iter(found), None)
+    if kind is None:
+        raise SourceError(
+            f"the folder `{folder}` is empty, so its format is not known", hint=f"give `format`: {_listed(SUFFIXES)}"
+        )
+    return (folder,), kind
+
+
+def _columns(paths: Sequence[Path], kind: str, schema: Columns | None, times: tuple[str, ...]) -> pa.Schema:
+    if schema is not None:
+        return parse_schema(schema)
+    if paths[0].is_dir():
+        return schema_of_files(files_in(paths[0], kind)[:1], kind, times)
+    return schema_of_files(paths, kind, times)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _distance(what: str, text: str) -> int:
@@ -130,12 +210,14 @@ def make_table(name: str, data: Data) -> StaticTable:
     if isinstance(data, pd.DataFrame | pa.Table):
         table = _arrow(data)
     else:
-        paths = _files(data)
-        _schema(paths)
+        paths, kind = _files(data, None)
+        if kind != "parquet":
+            raise SourceError(f"a static table is read from Parquet, not from `{kind}`", hint="give it as a table")
+        schema_of_files(paths, kind, ())
         table = pa.concat_tables(pq.read_table(path) for path in paths)
-    plain = pa.schema([_plain(field) for field in table.schema])
+    columns = pa.schema([plain(field) for field in table.schema])
     try:
-        return StaticTable.of(name, table.cast(plain).replace_schema_metadata())
+        return StaticTable.of(name, table.cast(columns).replace_schema_metadata())
     except pa.ArrowInvalid as error:
         raise SourceError(f"the table `{name}` has a time that is no whole microsecond: {error}") from None
 
@@ -177,53 +259,39 @@ def source_arguments(source: Source) -> list[str]:
     spilled = not source.paths or source.paths[0].parent.name.startswith(_SPILL)
     paths = [str(path) for path in source.paths]
     data = "data" if spilled else repr(paths[0] if len(paths) == 1 else paths)
-    arguments = {"time": source.stream.time, "arrival": source.arrival, "delay": format_duration(source.stream.delay)}
+    arguments: dict[str, object] = {
+        "time": source.stream.time,
+        "arrival": source.arrival,
+        "delay": format_duration(source.stream.delay),
+    }
+    if source.feed is not None:
+        arguments["follow"] = True
+    if source.format != "parquet":
+        arguments["format"] = source.format
     if source.speed is not None:
         arguments["replay"] = f"{source.speed / SECOND:.10g}x"
     return [data, *(f"{name}={value!r}" for name, value in arguments.items() if value is not None)]
 
 
-def _files(data: Any) -> tuple[Path, ...]:
+def _files(data: Any, kind: str | None) -> tuple[tuple[Path, ...], str]:
+    """The files, and the one format of them: as asked for, or as their names tell; Parquet where they do not."""
     given = [data] if isinstance(data, str | os.PathLike) else list(data)
     found: list[Path] = []
     for entry in given:
         path = Path(entry).expanduser()
-        inside = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        inside = files_in(path, kind) if path.is_dir() else [path]
         if not inside:
-            raise SourceError(f"the folder `{path}` holds no Parquet file")
+            raise SourceError(f"the folder `{path}` holds no file of events", hint=f"formats: {_listed(SUFFIXES)}")
         found += inside
     if not found:
-        raise SourceError("a source needs at least one Parquet file")
+        raise SourceError("a source needs at least one file")
     for path in found:
         if not path.exists():
             raise SourceError(f"no file `{path}`")
-    return tuple(path.resolve() for path in found)
-
-
-def _schema(paths: Sequence[Path]) -> pa.Schema:
-    """The one schema of all files, dictionaries as their values."""
-    first: pa.Schema | None = None
-    for path in paths:
-        try:
-            found = pq.read_schema(path).remove_metadata()
-        except (pa.ArrowInvalid, OSError) as error:
-            raise SourceError(f"cannot read `{path}` as Parquet: {error}") from None
-        plain = pa.schema([_plain(field) for field in found])
-        if first is None:
-            first = plain
-        elif not plain.equals(first):
-            raise SourceError(f"`{path}` has other columns than `{paths[0]}`")
-    assert first is not None
-    return first
-
-
-def _plain(field: pa.Field) -> pa.Field:
-    kind = field.type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_timestamp(kind):
-        kind = pa.timestamp("us", kind.tz)
-    return pa.field(field.name, kind, field.nullable)
+    kinds = {kind} if kind else {format_of(path) or "parquet" for path in found}
+    if len(kinds) > 1:
+        raise SourceError(f"files of several formats cannot be one source: {_listed(sorted(kinds))}")
+    return tuple(path.resolve() for path in found), kinds.pop()
 
 
 def _check_time(schema: pa.Schema, name: str, role: str) -> None:

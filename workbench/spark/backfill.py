@@ -23,7 +23,7 @@ from workbench.runtime.folding import plan_columns
 from workbench.runtime.wire import Report, decode_report, signal
 from workbench.spark.failure import root_cause
 from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, columns_of
-from workbench.spark.replay import open_plan, without_tables
+from workbench.spark.fused import open_plan, without_tables
 from workbench.spark.runner import Progress
 from workbench.spark.session import bucket_count, this_python
 

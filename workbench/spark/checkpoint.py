@@ -1,7 +1,7 @@
 """A checkpoint that outlives the run: whose it is now, what it was made with, and the results that it led to.
 
 Beside Spark's own folders lie ``winquery.json`` (the format and the number of buckets, which the state relies on),
-``winquery-plans`` (:class:`~workbench.spark.replay.PlanFolder`), ``winquery-results``
+``winquery-plans`` (:class:`~workbench.spark.fused.PlanFolder`), ``winquery-results``
 (:class:`~workbench.spark.record.Record`) and ``winquery.lock``.
 """
 
@@ -20,8 +20,8 @@ from workbench.errors import EngineError
 from workbench.plan import SharedPlan
 from workbench.results import ResultBatch
 from workbench.runtime.wire import VERSION, Report
+from workbench.spark.fused import PlanFolder, open_plan
 from workbench.spark.record import Record
-from workbench.spark.replay import PlanFolder, open_plan
 
 _ELSEWHERE = "give every run a checkpoint folder of its own, or stop the other one first"
 

@@ -6,8 +6,8 @@ from pyspark.daemon import manager
 
 import workbench.kernels.jit
 import workbench.runtime
+import workbench.spark.fused
 import workbench.spark.processor
-import workbench.spark.replay
 
 if __name__ == "__main__":
     workbench.kernels.jit.warm_up()

@@ -21,7 +21,7 @@ from pyspark.sql.types import DataType, DateType, NumericType, StringType, Times
 
 from workbench.errors import SourceError, did_you_mean
 from workbench.spark.epochs import in_force
-from workbench.spark.replay import open_plan
+from workbench.spark.fused import open_plan
 
 #: The rows that level 1 sends on: a message for a bucket.
 MESSAGES = "bucket int, payload binary"

@@ -18,7 +18,7 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from workbench.errors import EngineError
 from workbench.spark.epochs import in_force
-from workbench.spark.replay import open_plan
+from workbench.spark.fused import open_plan
 
 if TYPE_CHECKING:
     from workbench.runtime import BucketOperator

@@ -108,6 +108,7 @@ def _merged(reports: Sequence[Report], batches: Sequence[Sequence[Report]]) -> l
                 report,
                 rows=sum(each.rows for each in first),
                 ahead=sum(each.ahead for each in first),
+                dropped=sum(each.dropped for each in first),
                 late=dict(late),
                 results=results,
             )

@@ -23,15 +23,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from workbench.errors import EngineError
+from workbench.feeds import FeedOptions
 from workbench.logical import Workload
 from workbench.plan import SharedPlan, carry, compile_workload, passage
 from workbench.runtime.wire import Report, decode_report
 from workbench.spark.buckets import bucket_keys
 from workbench.spark.checkpoint import Checkpoint, kept_plan
 from workbench.spark.failure import root_cause
+from workbench.spark.fused import FusedSource, PlanFolder, RunFolder, RunSpec
 from workbench.spark.processor import OUTPUT, BucketProcessor
 from workbench.spark.progress import Progress as Progress
-from workbench.spark.replay import PlanFolder, ReplayOptions, ReplaySource, RunFolder, RunSpec
 from workbench.spark.session import bucket_count, is_local, log_tail, this_python
 from workbench.spark.shipping import ship
 
@@ -266,6 +267,7 @@ class QueryRunner(ABC):
                 max_event=max((r.max_event for r in reports if r.max_event is not None), default=before.max_event),
                 late=dict(late),
                 ahead=before.ahead + (reports[0].ahead if reports else 0),
+                dropped=before.dropped + (reports[0].dropped if reports else 0),
                 batches=before.batches + 1,
                 slices=sum(report.slices for report in reports),
                 tuples=sum(report.tuples for report in reports),
@@ -336,26 +338,28 @@ class QueryRunner(ABC):
 
 
 class StreamRunner(QueryRunner):
-    """Runs one shared plan over one replay; see :class:`QueryRunner`."""
+    """Runs one shared plan over one feed; see :class:`QueryRunner`."""
 
     def __init__(
         self,
         session: SparkSession,
         plan: SharedPlan,
-        replay: ReplayOptions,
+        feed: FeedOptions,
         on_reports: Callable[[list[Report]], None],
         checkpoint: Path | None = None,
     ) -> None:
         super().__init__(session, plan, on_reports, checkpoint)
-        self._replay = replay
+        self._feed = feed
 
     def _launch(self, scratch: Path, lasting: Path) -> Any:
         session = self._session
         keys = bucket_keys(self._buckets)
         self._folder = RunFolder(scratch / "run")
-        self._folder.write(RunSpec(self._plans.path, self._plan.stream.time, self._replay, keys))
-        session.dataSource.register(ReplaySource)
-        source = session.readStream.format(ReplaySource.name()).option("run_dir", str(self._folder.path)).load()
+        self._folder.write(
+            RunSpec(self._plans.path, self._plan.stream.time, self._feed, keys, lasting / "winquery-feed")
+        )
+        session.dataSource.register(FusedSource)
+        source = session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path)).load()
         return self._write(source, self._place(scratch))
 
     def _request_finish(self) -> None:

@@ -29,7 +29,7 @@ from workbench.spark.buckets import bucket_keys
 from workbench.spark.epochs import Epochs
 from workbench.spark.failure import root_cause
 from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, at_home_in, columns_of, messages
-from workbench.spark.replay import open_plan, without_tables
+from workbench.spark.fused import open_plan, without_tables
 from workbench.spark.runner import QueryRunner
 from workbench.spark.session import session_like, this_python
 

@@ -1,8 +1,8 @@
-"""A Python streaming data source that replays recorded events in order of arrival and folds them in its tasks.
+"""A Python streaming data source whose tasks read rows and fold them: level 1, fused with the reading.
 
 Three processes meet here. The driver writes a run folder (:class:`RunFolder`). Spark's planner process on the driver
-asks :class:`ReplayReader` for offsets and partitions. Tasks read the rows of a partition, fold them into slice
-partials, and send one row per bucket; rows of events never reach the JVM.
+asks :class:`FusedReader` for offsets and partitions, which asks the feed of the source. Tasks read the rows of a
+partition, fold them into slice partials, and send one row per bucket; rows of events never reach the JVM.
 
 The plan may change while the stream runs. The driver publishes plans by version (:class:`PlanFolder`); the version
 that a micro-batch runs is part of its offset, and a micro-batch whose two offsets differ in it carries the plan to
@@ -19,62 +19,38 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
 
-from workbench.spark.parquet import Piece, Recording, read
+from workbench.feeds import Feed, FeedOptions, Piece, Position, Tally
 
 if TYPE_CHECKING:
     from workbench.plan import SharedPlan
 
-#: Fewer rows than this are not worth another task.
-TASK_ROWS = 50_000
-
 _BATCH = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
 
 
-@dataclass(frozen=True)
-class ReplayOptions:
-    """What to replay and how fast.
-
-    ``paths`` are Parquet files whose rows stand in order of arrival. ``arrival`` names the column of arrival times;
-    None takes the event time. ``speed`` is microseconds of arrival per second of wall time, None is as fast as
-    possible. Rows that arrived up to ``resume_clock`` come without waiting. ``max_rows`` bounds a micro-batch,
-    ``tasks`` the tasks it is cut into (None: one per bucket).
-    """
-
-    paths: tuple[str, ...]
-    arrival: str | None = None
-    speed: float | None = None
-    max_rows: int = 500_000
-    resume_clock: int | None = None
-    tasks: int | None = None
-
-
-class Offset(TypedDict):
-    """Where a micro-batch ends: Spark writes it to its log before the batch runs, so a replay decides the same.
-
-    ``row`` rows are out, the last of them at ``clock`` (None without a speed); ``finished`` closes all windows.
-    ``plan`` is the version of the plan that the micro-batch runs, 0 before the first.
-    """
-
-    row: int
-    clock: int | None
-    finished: bool
-    plan: int
+#: Where a micro-batch ends: the feed's position; ``finished``, which closes all windows; ``plan``, the version of
+#: the plan that it runs, 0 before the first. Spark writes it to its log before the batch runs, so a replay decides
+#: the same.
+Offset: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """All that the planner process needs: where plans are, the time column, the replay, the key of each bucket."""
+    """All that the planner process needs: where plans are, the time column, the feed, the key of each bucket.
+
+    ``folder`` is the feed's own; like ``plans`` it lives as long as the offsets.
+    """
 
     plans: Path
     time: str
-    replay: ReplayOptions
+    feed: FeedOptions
     keys: tuple[int, ...]
+    folder: Path
 
 
 @lru_cache(maxsize=4)
@@ -164,23 +140,7 @@ def _put(path: Path, content: bytes) -> None:
     os.replace(aside, path)
 
 
-class Pace:
-    """Arrival time as a function of wall time: ``speed`` microseconds per second, from ``clock`` on at first use."""
-
-    def __init__(self, speed: float, now: Callable[[], float] = time.monotonic) -> None:
-        self._speed = speed
-        self._now = now
-        self._origin: tuple[float, int] | None = None
-
-    def due(self, clock: int) -> int:
-        """The arrival time reached by now. The first call starts the run, at ``clock``."""
-        if self._origin is None:
-            self._origin = self._now(), clock
-        begun, first = self._origin
-        return first + int((self._now() - begun) * self._speed)
-
-
-class ReplayReader(DataSourceStreamReader):  # type: ignore[misc]
+class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
     """Offsets and partitions for the planner process, rows for the tasks.
 
     Spark pickles the reader into every task for the sake of :meth:`read`, so it starts out as a mere path, and
@@ -200,82 +160,83 @@ class ReplayReader(DataSourceStreamReader):  # type: ignore[misc]
         return PlanFolder(self._spec.plans)
 
     @cached_property
-    def _recording(self) -> Recording:
-        replay = self._spec.replay
-        return Recording(replay.paths, replay.arrival or self._spec.time)
-
-    @cached_property
-    def _pace(self) -> Pace | None:
-        speed = self._spec.replay.speed
-        return None if speed is None else Pace(speed, self._now)
+    def _feed(self) -> Feed:
+        spec = self._spec
+        return spec.feed.open(spec.time, spec.folder, self._now)
 
     def initialOffset(self) -> Offset:
         """Before the first row and the first plan."""
-        return Offset(row=0, clock=None, finished=False, plan=0)
+        return _offset(self._feed.initial(), finished=False, plan=0)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """At most ``max_rows`` more rows per micro-batch."""
-        return ReadMaxRows(self._spec.replay.max_rows)
+        return ReadMaxRows(self._spec.feed.max_rows)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """How far the next micro-batch may go: rows that are due, within ``limit``. Never waits.
+        """How far the next micro-batch may go: as the feed says, within ``limit``. Never waits.
 
-        The batch that takes the last row also finishes the stream; an empty recording finishes in a batch of no row.
-        A new plan starts a batch too, whether rows are due or not.
+        The batch that takes the last row also finishes the stream. A new plan starts a batch too, whether there are
+        rows or not.
         """
         if start["finished"]:
             return start
         version = self._plans.newest(start["plan"])
         if self._folder.finish_requested():
-            return Offset(row=start["row"], clock=start["clock"], finished=True, plan=version)
-        row = self._recording.rows
-        if isinstance(limit, ReadMaxRows):
-            row = min(row, start["row"] + limit.max_rows)
-        clock = None
-        if self._pace is not None and self._recording.rows:
-            row = self._recording.rows_out(self._due(self._pace, start), start["row"], row)
-            clock = self._recording.clock(row - 1) if row else None
-        finished = row == self._recording.rows
-        if row == start["row"] and not finished and version == start["plan"]:
-            return start
-        return Offset(row=row, clock=clock, finished=finished, plan=version)
+            return _offset(start, finished=True, plan=version)
+        rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        position, ended = self._feed.advance(_position(start), rows)
+        if position == _position(start) and not ended and version == start["plan"]:
+            return start  # the very same object: Spark compares the texts of offsets
+        return _offset(position, finished=ended, plan=version)
 
-    def partitions(self, start: Offset, end: Offset) -> list[ReplayPartition]:
+    def partitions(self, start: Offset, end: Offset) -> list[FusedPartition]:
         """The rows between two offsets, cut into tasks; one without rows where only plan or end is new."""
-        spec, rows = self._spec, end["row"] - start["row"]
-        parts = max(1, min(spec.replay.tasks or len(spec.keys), rows // TASK_ROWS))
-        runs = self._recording.split(start["row"], end["row"], parts)
+        spec = self._spec
+        runs = self._feed.pieces(_position(start), _position(end), spec.feed.tasks or len(spec.keys))
         plan, changed = self._plans.read(end["plan"]), start["plan"] != end["plan"]
         return [
-            ReplayPartition(plan, end["plan"], changed and not place, spec.keys, tuple(run), end["finished"])
+            FusedPartition(plan, end["plan"], changed and not place, spec.keys, tuple(run), end["finished"])
             for place, run in enumerate(runs)
         ]
 
-    def read(self, partition: ReplayPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: FusedPartition) -> Iterator[pa.RecordBatch]:
         """Fold the rows of a partition; a record batch with one row per bucket, and one of the plan if it is new."""
         from workbench.runtime import Level1  # here, since the planner process does without its compiler
         from workbench.runtime.wire import encode_plan
 
         plan = open_plan(partition.plan)
         level1 = Level1(plan, len(partition.keys), int(time.time() * 1e6))
-        needed = pa.schema([plan.stream.schema.field(name) for name in level1.columns])
-        for batch in read(partition.pieces, needed):
-            level1.fold(batch)
+        tally, needed = Tally(), pa.schema([plan.stream.schema.field(name) for name in level1.columns])
+        for piece in partition.pieces:
+            for batch in piece.read(needed, tally):
+                level1.fold(batch)
+        level1.dropped = tally.dropped
         keys, payloads = list(partition.keys), level1.messages(finish=partition.finish)
         if partition.announce:
             payloads += [encode_plan(partition.version, without_tables(plan))] * len(keys)
             keys *= 2
         yield pa.record_batch([pa.array(keys, pa.int32()), pa.array(payloads, pa.binary())], schema=_BATCH)
 
-    def _due(self, pace: Pace, start: Offset) -> int:
-        """The arrival time reached by now; a restarted query goes on from where it was, not from the beginning."""
-        reached = start["clock"] if start["clock"] is not None else self._recording.clock(0)
-        resumed = self._spec.replay.resume_clock
-        return pace.due(reached if resumed is None else max(reached, resumed))
+    def commit(self, end: Offset) -> None:
+        """The micro-batch that ends there is in the checkpoint with all that came of it."""
+        self._feed.commit(_position(end))
+
+    def stop(self) -> None:
+        """Spark's last word, in the planner process."""
+        self._feed.close()
+
+
+def _position(offset: Offset) -> Position:
+    """The part of an offset that is the feed's."""
+    return {name: value for name, value in offset.items() if name not in ("finished", "plan")}
+
+
+def _offset(position: Position, *, finished: bool, plan: int) -> Offset:
+    return position | {"finished": finished, "plan": plan}
 
 
 @dataclass(frozen=True)
-class ReplayPartition(InputPartition):  # type: ignore[misc]
+class FusedPartition(InputPartition):  # type: ignore[misc]
     """The work of one task, complete in itself: an executor needs no path of the driver but the data files.
 
     ``announce``: the operators do not have this version of the plan yet.
@@ -289,15 +250,15 @@ class ReplayPartition(InputPartition):  # type: ignore[misc]
     finish: bool
 
 
-class ReplaySource(DataSource):  # type: ignore[misc]
-    """Spark's way in: ``spark.readStream.format("winquery_replay").option("run_dir", path)``."""
+class FusedSource(DataSource):  # type: ignore[misc]
+    """Spark's way in: ``spark.readStream.format("winquery").option("run_dir", path)``."""
 
     @classmethod
     def name(cls) -> str:
-        return "winquery_replay"
+        return "winquery"
 
     def schema(self) -> str:
         return "bucket int, payload binary"
 
-    def streamReader(self, schema: Any) -> ReplayReader:
-        return ReplayReader(RunFolder(Path(self.options["run_dir"])))
+    def streamReader(self, schema: Any) -> FusedReader:
+        return FusedReader(RunFolder(Path(self.options["run_dir"])))

@@ -9,8 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from workbench.spark.parquet import Recording
-from workbench.spark.replay import TASK_ROWS, Offset, PlanFolder, ReplayOptions, ReplayReader, RunFolder, RunSpec
+from workbench.feeds import ReplayOptions
+from workbench.feeds.feed import TASK_ROWS
+from workbench.feeds.formats import scan
+from workbench.feeds.recording import Recording
+from workbench.spark.fused import FusedReader, Offset, PlanFolder, RunFolder, RunSpec
 
 SECOND = 1_000_000
 
@@ -35,16 +38,16 @@ def record(path: Path, seconds: list[int | None], row_group: int = 3) -> str:
 
 def reader(
     tmp_path: Path, seconds: list[int | None], clock: Clock | None = None, row_group: int = 3, **options: object
-) -> ReplayReader:
+) -> FusedReader:
     path = record(tmp_path / "events.parquet", seconds, row_group)
     folder = RunFolder(tmp_path / "run")
     plans = PlanFolder(tmp_path / "plans")
     plans.publish(1, b"plan")
-    folder.write(RunSpec(plans.path, "ts", ReplayOptions((path,), **options), (0, 2)))  # type: ignore[arg-type]
-    return ReplayReader(folder, clock or Clock())
+    folder.write(RunSpec(plans.path, "ts", ReplayOptions((path,), **options), (0, 2), tmp_path / "feed"))  # type: ignore[arg-type]
+    return FusedReader(folder, clock or Clock())
 
 
-def drain(source: ReplayReader, limit: int) -> list[Offset]:
+def drain(source: FusedReader, limit: int) -> list[Offset]:
     """All offsets to the end."""
     offsets = [source.initialOffset()]
     while not offsets[-1]["finished"]:
@@ -161,7 +164,8 @@ def test_of_many_tasks_one_carries_the_plan(tmp_path: Path) -> None:
 def test_every_row_goes_to_exactly_one_task(tmp_path: Path) -> None:
     rows = 4 * TASK_ROWS
     path = record(tmp_path / "big.parquet", list(range(rows)), row_group=TASK_ROWS - 1_000)
-    recording = Recording([path, record(tmp_path / "next.parquet", [1, 2, 3])], "ts")
+    paths = [path, record(tmp_path / "next.parquet", [1, 2, 3])]
+    recording = Recording([scan(each, "parquet") for each in paths], "ts")
     runs = recording.split(10, rows + 2, 4)
     assert len(runs) == 4
     starts = {index: index * (TASK_ROWS - 1_000) for index in range(6)}
@@ -169,12 +173,12 @@ def test_every_row_goes_to_exactly_one_task(tmp_path: Path) -> None:
         row
         for run in runs
         for piece in run
-        for base in [rows if piece.path.endswith("next.parquet") else starts[piece.row_group]]
+        for base in [rows if piece.path.endswith("next.parquet") else starts[piece.block.place]]
         for row in range(base + piece.offset, base + piece.offset + piece.rows)
     ]
     assert covered == list(range(10, rows + 2))
     # Cuts move to the edges of row groups, so that no group is decoded twice.
-    groups = [(piece.path, piece.row_group) for run in runs for piece in run]
+    groups = [(piece.path, piece.block.place) for run in runs for piece in run]
     assert len(groups) == len(set(groups))
 
 

@@ -1,0 +1,39 @@
+"""Times as a stream has them: int64 microseconds, UTC, with nothing cut off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from workbench.errors import SourceError
+
+MICROS = pa.timestamp("us", tz="UTC")
+
+
+def to_micros(column: Any, name: str, where: str) -> Any:
+    """A timestamp column in microseconds, UTC; without a zone it counts as UTC. ``where`` is the file, for errors.
+
+    Raises SourceError where the unit is finer than a microsecond and would lose digits, or the time does not fit.
+    """
+    try:
+        return column.cast(MICROS)
+    except pa.ArrowInvalid as error:
+        raise SourceError(
+            f"the column `{name}` of `{where}` does not fit into microseconds: {error}",
+            hint="round it to microseconds before it is written; nothing is cut off silently",
+        ) from None
+
+
+def stamps(texts: Any) -> Any:
+    """Times of texts as in ISO 8601, all with a zone or all without, which counts as UTC; NULL stays NULL.
+
+    Columns that are times already are left alone. Raises pyarrow's ArrowInvalid, also for more digits than
+    microseconds have.
+    """
+    if not pa.types.is_string(texts.type):
+        return texts
+    try:
+        return texts.cast(pa.timestamp("us")).cast(MICROS)
+    except pa.ArrowInvalid:
+        return texts.cast(MICROS)
