@@ -96,7 +96,7 @@ def soak(seconds: int, change_every: int, rate: int = RATE) -> dict[str, Any]:
     status = first.status()
     _check(first.results("1 second", status="final", format="arrow"), status.rows, rate)
     session.stop_all()
-    return _figures(samples, seconds) | {
+    return _figures(samples) | {
         "rows": float(status.rows),
         "changes": float(changes),
         "batch_s": status.batch_seconds,
@@ -128,10 +128,11 @@ def _sample(at: float) -> Sample:
     return Sample(at, **sizes, threads=threads, files=files)
 
 
-def _figures(samples: list[Sample], seconds: int) -> dict[str, float]:
+def _figures(samples: list[Sample]) -> dict[str, float]:
     """Sizes at the end, and growth from the second fifth of the time to the last."""
-    early = [each for each in samples if seconds / 5 <= each.at < 2 * seconds / 5]
-    late = [each for each in samples if 4 * seconds / 5 <= each.at < seconds]
+    span = samples[-1].at
+    early = [each for each in samples if span / 5 <= each.at < 2 * span / 5]
+    late = [each for each in samples if 4 * span / 5 <= each.at]
     figures: dict[str, float] = {}
     for name in ("driver", "java", "workers", "threads", "files"):
         before, after = (statistics.median(float(getattr(each, name)) for each in part) for part in (early, late))

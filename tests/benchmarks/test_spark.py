@@ -20,7 +20,7 @@ def test_bytes_do_not_grow_with_rows() -> None:
 
 def test_growth_is_from_the_second_fifth_to_the_last() -> None:
     samples = [Sample(at, 100 + at, 50, 10, 20 + int(at > 80), 30) for at in range(100)]
-    figures = soak._figures(samples, 100)
+    figures = soak._figures(samples)
     assert figures["driver_growth"] == pytest.approx(189.5 / 129.5 - 1)
     assert (figures["java_growth"], figures["threads_growth"], figures["files_growth"]) == (0, 1, 0)
 

@@ -62,7 +62,8 @@ CODE = """
             kill(executors[0])
 
     progress = run(get_session(), path, Path(checkpoint), keep, bite=200)
-    assert (progress.state, progress.rows) == ("finished", 1_000), progress
+    said = progress.error, (progress.details or "")[:2_000]
+    assert (progress.state, progress.rows) == ("finished", 1_000), said
     assert not executors[0].is_running() or executors[0].status() == psutil.STATUS_ZOMBIE
     assert got.found == counted(), got.found
     print("right")
@@ -70,6 +71,7 @@ CODE = """
 """
 
 
+@pytest.mark.slow
 def test_a_killed_executor(recording: Callable[..., str], tmp_path: Path) -> None:
     """Without PYTHONPATH: executors have the package from the driver, or installed, but the driver's goes first."""
     home = tmp_path / "home"  # executors keep their logs in Spark's home
