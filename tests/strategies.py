@@ -14,13 +14,16 @@ from workbench.algebra import AGGREGATES, Aggregate
 from workbench.errors import QueryError
 from workbench.logical import (
     AggregateCall,
+    AnyWindow,
     Band,
     Calendar,
     Call,
     Column,
+    ContextFree,
     CountWindow,
     Cumulating,
     Expression,
+    Fill,
     LastRows,
     Literal,
     Named,
@@ -200,6 +203,15 @@ def conditions() -> st.SearchStrategy[Expression | None]:
     )
 
 
+def fills(window: AnyWindow, values: Sequence[Named]) -> st.SearchStrategy[Fill | None]:
+    """What windows without rows can be filled with, if they can be."""
+    if not isinstance(window, ContextFree):
+        return st.none()
+    kinds = [value.expression.type for value in values]
+    numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
+    return st.sampled_from([None, Fill.NULL, Fill.PREVIOUS, *([Fill.ZERO] if numbers else [])])
+
+
 @st.composite
 def workloads(
     draw: st.DrawFn,
@@ -220,7 +232,8 @@ def workloads(
         levels = draw(st.lists(strategy, min_size=1, max_size=levels_at_most, unique=True))
         keys = (Named("k", K),) if draw(st.booleans()) else ()
         values = tuple(Named(f"v{index}", call) for index, call in enumerate(chosen))
-        queries.append(Query(f"q{number}", stream, draw(conditions()), keys, tuple(levels), values))
+        fill = draw(fills(levels[0], values)) if len(types) > 1 else None
+        queries.append(Query(f"q{number}", stream, draw(conditions()), keys, tuple(levels), values, None, fill))
     return Workload(stream, tuple(queries))
 
 

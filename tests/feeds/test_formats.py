@@ -15,8 +15,10 @@ import pytest
 from workbench.errors import SourceError
 from workbench.feeds import Tally
 from workbench.feeds.formats import UnreadableError, format_of, read_block, scan, schema_of
+from workbench.feeds.payloads import Payloads
 from workbench.feeds.recording import Recording
 from workbench.feeds.times import MICROS
+from workbench.logical.types import SQL_TYPES
 
 SCHEMA = pa.schema([("ts", MICROS), ("key", pa.string()), ("value", pa.int64()), ("share", pa.float64())])
 ROWS = [
@@ -102,6 +104,26 @@ def test_a_column_of_another_type_is_named(tmp_path: Path, kind: str) -> None:
     WRITERS[kind](path)
     with pytest.raises(SourceError, match=r"column `value` of `.*` is of type `int64`, but of type `double`"):
         scan(str(path), kind, pa.schema([("value", pa.float64())]))
+
+
+@pytest.mark.parametrize("name", SQL_TYPES)
+def test_every_type_that_can_be_declared_is_read_from_lines(tmp_path: Path, name: str) -> None:
+    kind = SQL_TYPES[name]
+    texts = {pa.bool_(): "true", pa.string(): "abc", pa.date32(): "1969-12-31", MICROS: "1969-12-31T23:59:59.000001Z"}
+    text = texts.get(kind, "7")
+    quoted = json.dumps(text) if kind in (pa.string(), pa.date32(), MICROS) else text
+    (tmp_path / "a.csv").write_text(f"x,y\n{text},1\n,2\n")
+    (tmp_path / "a.json").write_text(f'{{"x": {quoted}, "y": 1}}\n{{"y": 2}}\n')
+    wanted = pa.schema([("x", kind)])
+    (value,) = pa.array([text]).cast(kind)
+    for path in sorted(tmp_path.iterdir()):
+        lines = format_of(path) or ""
+        (block,) = scan(str(path), lines).blocks
+        table = read_block(str(path), lines, block, wanted)
+        assert table.schema == wanted
+        assert table.column(0).to_pylist() == [value.as_py(), None]
+    table, _ = Payloads().decode((tmp_path / "a.json").read_bytes().splitlines(), wanted, str, Tally())
+    assert table.column(0).to_pylist() == [value.as_py(), None]
 
 
 def test_lines_without_rows_and_any_line_ends(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def test_every_window_form_is_read_back(form: str) -> None:
         "WHERE `odd name` > -1 OR k IN ('x\\'y', 'z') GROUP BY upper(k), "
         "zoom(ts, '10 seconds / 3 seconds + 1 second', '1 day') HAVING count(*) > 2",
         "SELECT k, max(`odd name`) AS m FROM `my stream` GROUP BY k, window(ts, '2 hours', '1 hour', '15 minutes')",
+        "SELECT k, max(`odd name`) AS m FROM `my stream` GROUP BY k, window(ts, '2 hours') HAVING m > 1 FILL ZERO",
     ],
 )
 def test_what_is_written_is_read_back(sql: str) -> None:

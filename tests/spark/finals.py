@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 
 from tests.spark.events import SECOND
 from workbench.results import Status
@@ -35,10 +36,17 @@ class Finals:
             self.inside.set()
             assert self.gate.wait(LONG)
         self.let_pass -= 1
-        for _, batch in (result for report in reports for result in report.results):
-            own = batch.own()
-            values = zip(*(column.to_pylist() for column in own.values), strict=True)
-            rows = zip(own.keys[0].to_pylist(), own.starts.tolist(), own.status, values, strict=True)
-            for key, start, status, value in rows:
-                if status == Status.FINAL:
-                    assert self.found.setdefault((key, start // SECOND), value) == value
+        for place, value in finals_of(reports):
+            assert self.found.setdefault(place, value) == value
+
+
+def finals_of(reports: list[Report]) -> Iterator[tuple[tuple[str, int], tuple[int, int]]]:
+    """(key, window start in seconds) and the values of the final results of one micro-batch."""
+    for _, batch in (result for report in reports for result in report.results):
+        own = batch.own()
+        values = zip(*(column.to_pylist() for column in own.values), strict=True)
+        for key, start, status, value in zip(
+            own.keys[0].to_pylist(), own.starts.tolist(), own.status, values, strict=True
+        ):
+            if status == Status.FINAL:
+                yield (key, start // SECOND), value

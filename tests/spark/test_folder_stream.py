@@ -12,38 +12,12 @@ import pytest
 
 from tests.spark.events import SCHEMA, SECOND, make_plan, wait_for
 from tests.spark.finals import LONG, Finals
+from tests.spark.senders import Inbox
 from workbench.feeds.folder import FolderOptions
 from workbench.session import Session
 from workbench.spark.runner import StreamRunner
 
 pytestmark = pytest.mark.spark
-
-
-class Inbox:
-    """Puts files of 100 rows, one a second, keys a, b, c in turn; ``expected`` counts them one by one."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.path.mkdir()
-        self.rows = 0
-
-    def put(self, files: int = 1) -> None:
-        for _ in range(files):
-            numbers = range(self.rows, self.rows + 100)
-            self.rows += 100
-            times = pa.array([n * SECOND for n in numbers], pa.int64()).cast(SCHEMA.field("ts").type)
-            table = pa.table([times, pa.array(["abc"[n % 3] for n in numbers]), pa.array(numbers)], schema=SCHEMA)
-            aside = self.path / f".{self.rows:05}.parquet"
-            pq.write_table(table, aside, row_group_size=40)
-            aside.rename(self.path / f"{self.rows:05}.parquet")
-
-    def expected(self) -> dict[tuple[str, int], tuple[int, int]]:
-        windows: dict[tuple[str, int], tuple[int, int]] = {}
-        for n in range(self.rows):
-            place = "abc"[n % 3], n // 60 * 60
-            total, count = windows.get(place, (0, 0))
-            windows[place] = total + n, count + 1
-        return windows
 
 
 def test_rows_count_once_over_stops_in_the_middle_of_batches(spark: Any, tmp_path: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from brokers import Cluster, cluster
 
 from tests.spark.events import SCHEMA, SECOND, make_plan, wait_for
 from tests.spark.finals import LONG, Finals
+from tests.spark.senders import Sender
 from workbench.feeds.kafka import KafkaOptions
 from workbench.feeds.payloads import Payloads
 from workbench.session import Session
@@ -24,31 +23,6 @@ __all__ = ["cluster"]
 pytestmark = pytest.mark.spark
 
 
-class Sender:
-    """Sends one event a second to partitions in turn, keys a, b, c; ``expected`` counts them one by one."""
-
-    def __init__(self, cluster: Cluster, topic: str) -> None:
-        self.cluster, self.topic, self.rows = cluster, topic, 0
-
-    def send(self, rows: int) -> None:
-        numbers = range(self.rows, self.rows + rows)
-        self.rows += rows
-        for partition in range(4):
-            values = [
-                json.dumps({"ts": n * 1_000, "key": "abc"[n % 3], "value": n}).encode()
-                for n in numbers
-                if n // 5 % 4 == partition
-            ]
-            self.cluster.send(self.topic, values, partition)
-
-    def expected(self) -> dict[tuple[str, int], tuple[int, int]]:
-        counts, totals = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
-        for n in range(self.rows):
-            counts["abc"[n % 3], n // 60 * 60] += 1
-            totals["abc"[n % 3], n // 60 * 60] += n
-        return {place: (totals[place], count) for place, count in counts.items()}
-
-
 def test_messages_count_once_over_crashes_in_the_middle_of_batches(
     spark: Any, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -56,20 +30,20 @@ def test_messages_count_once_over_crashes_in_the_middle_of_batches(
     payloads = Payloads(epoch="ms")
     options = KafkaOptions(cluster.servers, "once", SCHEMA, payloads, max_rows=130)
     plan = make_plan(delay=300 * SECOND)  # partitions come unevenly
-    sender.send(300)
+    sender.put(3)
     for let_pass in (2, 0):
         finals.hang(let_pass)
         runner = StreamRunner(spark, plan, options, finals, checkpoint=tmp_path / "checkpoint")
         runner.start()
         assert finals.inside.wait(LONG), runner.progress().details
-        sender.send(100)
+        sender.put()
         threading.Timer(0.5, finals.gate.set).start()
         assert runner.stop(LONG)
         assert runner.progress().state == "stopped", runner.progress().details
     finals.let_pass = 1_000
     runner = StreamRunner(spark, plan, options, finals, checkpoint=tmp_path / "checkpoint")
     runner.start()
-    sender.send(100)
+    sender.put()
     read = [0]
 
     def all_read() -> bool:

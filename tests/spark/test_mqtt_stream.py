@@ -12,6 +12,7 @@ from mosquitto import Mosquitto, broker
 
 from tests.spark.events import SCHEMA, SECOND, make_plan, wait_for
 from tests.spark.finals import LONG, Finals
+from tests.spark.senders import expected
 from workbench.errors import QueryError
 from workbench.feeds.mqtt import MqttOptions
 from workbench.feeds.payloads import Payloads
@@ -28,15 +29,6 @@ pytestmark = pytest.mark.spark
 def events(start: int, end: int) -> list[dict[str, Any]]:
     """One event a second, keys a, b, c in turn."""
     return [{"ts": n, "key": "abc"[n % 3], "value": n} for n in range(start, end)]
-
-
-def expected(rows: int) -> dict[tuple[str, int], tuple[int, int]]:
-    windows: dict[tuple[str, int], tuple[int, int]] = {}
-    for n in range(rows):
-        place = "abc"[n % 3], n // 60 * 60
-        total, count = windows.get(place, (0, 0))
-        windows[place] = total + n, count + 1
-    return windows
 
 
 def test_messages_count_once_over_crashes_and_absences(spark: Any, broker: Mosquitto, tmp_path: Path) -> None:

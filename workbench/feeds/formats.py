@@ -22,7 +22,7 @@ import pyarrow.json as pajson
 import pyarrow.parquet as pq
 
 from workbench.errors import SourceError, did_you_mean
-from workbench.feeds.times import MICROS, stamps, to_micros
+from workbench.feeds.times import MICROS, from_text, is_text, stamps, to_micros
 
 #: The formats by name, with the endings of their files.
 SUFFIXES = {
@@ -170,7 +170,7 @@ def read_block(path: str, kind: str, block: Block, wanted: pa.Schema) -> pa.Tabl
     try:
         texts = _as_text(wanted)
         table = _parse_csv(content, header, texts) if kind == "csv" else parse_json(content, texts)
-        columns = [_instants(table.column(field.name), field) for field in wanted]
+        columns = [_value(table.column(field.name), field) for field in wanted]
     except (pa.ArrowException, KeyError) as error:
         raise SourceError(
             f"cannot read `{path}` as {_NAMES[kind]}: {_reason(error, header)}",
@@ -240,12 +240,12 @@ def _parse_csv(content: bytes, header: list[str], wanted: pa.Schema) -> pa.Table
 
 
 def _as_text(wanted: pa.Schema) -> pa.Schema:
-    """Times as texts: the readers of pyarrow insist on a zone, or on none."""
-    return pa.schema([(f.name, pa.string() if pa.types.is_timestamp(f.type) else f.type) for f in wanted])
+    """Times and dates as texts: pyarrow's readers insist on a zone, or on none, and know no dates in JSON."""
+    return pa.schema([(field.name, pa.string() if is_text(field.type) else field.type) for field in wanted])
 
 
-def _instants(column: Any, field: pa.Field) -> Any:
-    return stamps(column).cast(field.type) if pa.types.is_timestamp(field.type) else column
+def _value(column: Any, field: pa.Field) -> Any:
+    return from_text(column, field.type) if is_text(field.type) else column
 
 
 def _guess(path: str, kind: str, times: tuple[str, ...]) -> pa.Schema:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from workbench.errors import SourceError
 from workbench.feeds.feed import Tally
 from workbench.feeds.formats import parse_json
-from workbench.feeds.times import MICROS, stamps
+from workbench.feeds.times import MICROS, from_text, is_text
 
 Poisoned: TypeAlias = Literal["error", "drop"]
 Epoch: TypeAlias = Literal["s", "ms", "us"]
@@ -86,16 +86,19 @@ class Payloads:
             if line[:1] != b"{" or line[-1:] != b"}":
                 raise ValueError("it is no JSON object")
             lines.append(line.replace(b"\n", b" "))
-        epoch = pa.int64() if self.epoch else pa.string()
-        raw = pa.schema([(f.name, epoch if pa.types.is_timestamp(f.type) else f.type) for f in wanted])
+        raw = pa.schema([(field.name, self._raw(field.type)) for field in wanted])
         table = parse_json(b"\n".join(lines), raw)
         if len(table) != len(lines):
             raise ValueError("it is more than one JSON object")
         return pa.table([self._column(table.column(field.name), field) for field in wanted], schema=wanted)
 
+    def _raw(self, kind: pa.DataType) -> pa.DataType:
+        """How a field of a type stands in a message."""
+        if self.epoch and pa.types.is_timestamp(kind):
+            return pa.int64()
+        return pa.string() if is_text(kind) else kind
+
     def _column(self, column: Any, field: pa.Field) -> Any:
-        if not pa.types.is_timestamp(field.type):
-            return column
-        if self.epoch:
+        if self.epoch and pa.types.is_timestamp(field.type):
             return column.cast(pa.timestamp(self.epoch)).cast(MICROS).cast(field.type)
-        return stamps(column).cast(field.type)
+        return from_text(column, field.type) if is_text(field.type) else column

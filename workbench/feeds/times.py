@@ -37,3 +37,13 @@ def stamps(texts: Any) -> Any:
         return texts.cast(pa.timestamp("us")).cast(MICROS)
     except pa.ArrowInvalid:
         return texts.cast(MICROS)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of a type stand as texts in lines and messages: times and dates."""
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date32(kind))
+
+
+def from_text(column: Any, kind: pa.DataType) -> Any:
+    """Values of a type for which :func:`is_text` holds, of their texts. Raises pyarrow's ArrowInvalid."""
+    return stamps(column).cast(kind) if pa.types.is_timestamp(kind) else column.cast(kind)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from workbench.algebra import AGGREGATES
-from workbench.language.clauses import refuse_clauses
+from workbench.language.clauses import bind_fill, refuse_clauses
 from workbench.language.over import OverBinder, has_over
 from workbench.language.relations import Catalog
 from workbench.language.scalars import ExpressionBinder, Scope
@@ -19,12 +19,12 @@ from workbench.logical import AnyWindow, EachRow, Expression, Field, Literal, Na
 from workbench.logical.expressions import aggregate_calls
 
 #: Clauses that a statement may have.
-_CLAUSES = {"expressions", "from_", "where", "group", "having", "joins", "with_", "windows"}
+_CLAUSES = {"expressions", "from_", "where", "group", "having", "fill", "joins", "with_", "windows"}
 
 #: Columns that every result has; no key or value may take their names.
 _RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "status", "revision")
 
-_NO_WINDOW_HINT = "add `window(ts, '10 minutes')` or `zoom(ts, '15 minutes / 1 minute', '1 day / 1 hour')`"
+_NO_WINDOW_HINT = "add `window({time}, '10 minutes')` or `zoom({time}, '15 minutes / 1 minute', '1 day / 1 hour')`"
 
 
 @dataclass(frozen=True)
@@ -70,15 +70,15 @@ class _StatementBinder:
         kept = None
         if having is not None:
             kept = self._binder("HAVING", keys=frozenset(group.keys), aliases=aliases).condition(having.this)
-        relation = self._relation
-        return Query(name, relation.stream, relation.filter_with(condition), keys, group.windows, values, kept)
+        relation, fill = self._relation, bind_fill(self._text, self._select, group.windows, items)
+        return Query(name, relation.stream, relation.filter_with(condition), keys, group.windows, values, kept, fill)
 
     def _each_row(self) -> tuple[_Group, list[tuple[exp.Expr, str, Expression]]]:
         """What the select items with OVER are partitioned by, and all items."""
-        for clause in ("group", "having"):
+        for clause in ("group", "having", "fill"):
             if self._select.args.get(clause) is not None:
                 raise self._text.error(
-                    "OVER gives a result for each row, GROUP BY and HAVING one for each group",
+                    "OVER gives a result for each row; GROUP BY, HAVING and FILL are about groups",
                     self._select.args[clause],
                     hint="write two queries; their rows are read once all the same",
                 )
@@ -107,7 +107,8 @@ class _StatementBinder:
     def _group(self) -> _Group:
         clause = self._select.args.get("group")
         if clause is None:
-            raise self._text.error("the query has no GROUP BY with a window", self._select, hint=_NO_WINDOW_HINT)
+            hint = self._no_window_hint()
+            raise self._text.error("the query has no GROUP BY with a window", self._select, hint=hint)
         for kind, value in clause.args.items():
             if value and kind != "expressions":
                 raise self._text.error(f"`GROUP BY {kind.upper()}` is not supported", clause, hint="name the keys")
@@ -125,8 +126,11 @@ class _StatementBinder:
                 key = self._key(node)
                 keys.setdefault(key, self._own_name(node, key))
         if form is None:
-            raise self._text.error("GROUP BY has no window", clause, hint=_NO_WINDOW_HINT)
+            raise self._text.error("GROUP BY has no window", clause, hint=self._no_window_hint())
         return _Group(keys, form[1])
+
+    def _no_window_hint(self) -> str:
+        return _NO_WINDOW_HINT.format(time=self._relation.view.time)
 
     def _form(self, node: exp.Expr) -> tuple[AnyWindow, ...]:
         return bind_form(self._text, node, self._relation.view, self._binder("a window form").bind)

@@ -209,6 +209,7 @@ class QueryBuilder:
     _window: str | None = None
     _items: tuple[tuple[str | None, Expr], ...] = ()
     _having: tuple[Expr, ...] = ()
+    _fill: str | None = None
     _joins: tuple[tuple[str, StaticTable, Expr], ...] = ()
 
     def join(self, table: StaticTable, on: Expr | str, how: Kind = "inner") -> QueryBuilder:
@@ -248,6 +249,10 @@ class QueryBuilder:
         """Keep the results for which the condition is true; several calls must all hold."""
         return replace(self, _having=(*self._having, _fragment(condition)))
 
+    def fill(self, what: str = "null") -> QueryBuilder:
+        """Results for windows without rows: ``what`` is "null", "zero" or "previous"."""
+        return replace(self, _fill=what)
+
     def sql(self) -> str:
         """The statement as SQL."""
         items = [f"{item} AS {quote_name(name)}" if name else str(item) for name, item in self._items]
@@ -259,6 +264,7 @@ class QueryBuilder:
             f"WHERE {_all_of(self._where)}" if self._where else "",
             f"GROUP BY {', '.join(keys)}" if keys else "",
             f"HAVING {_all_of(self._having)}" if self._having else "",
+            f"FILL {quote_name(self._fill.upper())}" if self._fill is not None else "",
         ]
         return "\n".join(filter(None, clauses))
 

@@ -1,12 +1,16 @@
-"""Clauses of SELECT that this language does not have, why, and the nearest thing that works."""
+"""Clauses of SELECT: FILL, which is ours, and those that this language does not have, why, and what works instead."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
+import pyarrow as pa
 from sqlglot import exp
 
+from workbench.errors import did_you_mean
 from workbench.language.sql import SqlText
+from workbench.logical import AnyWindow, ContextFree, Expression, Fill, aggregate_calls
+from workbench.logical.types import type_name
 
 _REFUSED = {
     "distinct": ("`DISTINCT` is not supported", "GROUP BY gives every key once per window"),
@@ -26,3 +30,42 @@ def refuse_clauses(text: SqlText, select: exp.Select, supported: Collection[str]
         node = value[0] if isinstance(value, list) else value
         message, hint = _REFUSED.get(clause, (f"`{clause.strip('_').upper()}` is not supported", None))
         raise text.error(message, node if isinstance(node, exp.Expr) else select, hint=hint)
+
+
+def bind_fill(
+    text: SqlText,
+    select: exp.Select,
+    windows: Sequence[AnyWindow],
+    items: Sequence[tuple[exp.Expr, str, Expression]],
+) -> Fill | None:
+    """What FILL asks for; ``items`` are the select items with their names and what they are.
+
+    Raises QueryError for a word that it does not know, for windows that are there by their rows alone, and for zeros
+    where no number is.
+    """
+    node = select.args.get("fill")
+    if node is None:
+        return None
+    words = [fill.name for fill in Fill]
+    if node.name.upper() not in words:
+        hint = did_you_mean(node.name.upper(), words)
+        raise text.error(f"cannot fill with `{node.name}`", node, hint=hint or "`NULL`, `ZERO` or `PREVIOUS`")
+    fill = Fill[node.name.upper()]
+    for window in windows:
+        if not isinstance(window, ContextFree):
+            raise text.error(
+                f"FILL needs windows that are there without rows, a window `{window.label}` is not",
+                node,
+                hint="`window`, `zoom`, `cumulate_window`, `band_window` and `calendar_window` make such windows",
+            )
+    for item, name, value in items:
+        number = (
+            pa.types.is_integer(value.type) or pa.types.is_floating(value.type) or pa.types.is_decimal(value.type)
+        )
+        if fill is Fill.ZERO and aggregate_calls(value) and not number:
+            raise text.error(
+                f"FILL ZERO needs numbers, but `{name}` is `{type_name(value.type)}`",
+                item,
+                hint="`FILL NULL` and `FILL PREVIOUS` are for values of any type",
+            )
+    return fill

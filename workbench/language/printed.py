@@ -38,6 +38,7 @@ def sql_of(query: Query) -> str:
         f"WHERE {query.where}" if query.where is not None else "",
         f"GROUP BY {', '.join(groups)}",
         f"HAVING {query.having}" if query.having is not None else "",
+        f"FILL {query.fill.name}" if query.fill is not None else "",
     ]
     return "\n".join(filter(None, clauses))
 

@@ -22,6 +22,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from workbench.errors import QueryError, Span, did_you_mean
 
 _DIALECT = Spark()
+#: Stands for the word ``FILL`` where it is a clause; Spark has no use for this token.
+_FILL = TokenType.FORMAT
 
 
 class _Parser(SparkParser):
@@ -33,6 +35,19 @@ class _Parser(SparkParser):
     }
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
+    QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Any]] = {
+        **SparkParser.QUERY_MODIFIER_PARSERS,
+        _FILL: lambda self: ("fill", self._parse_fill()),
+    }
+    QUERY_MODIFIER_TOKENS: ClassVar[set[Any]] = {*SparkParser.QUERY_MODIFIER_TOKENS, _FILL}
+
+    def _parse_fill(self) -> exp.Var:
+        """``FILL`` and the word behind it."""
+        first = self._curr
+        self._advance(2)
+        node = exp.Var(this=self._prev.text)
+        node.meta.update(start=first.start, end=self._prev.end)
+        return node
 
     def _parse_interval(self, *args: Any, **options: Any) -> exp.Add | exp.Interval | None:
         """The same with its place, which sqlglot does not mark."""
@@ -73,11 +88,15 @@ _FIRST_WORDS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Offset: ("OFFSET",),
     exp.Join: ("JOIN", ","),
 }
+#: Words that no column can be called without backticks.
+_RESERVED = (TokenType.CASE, TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.ON)
 _OPENING = {"(": ")", "[": "]", "CASE": "END"}
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 _BEGINNINGS = (TokenType.SELECT, TokenType.WITH, TokenType.FROM, TokenType.L_PAREN, TokenType.SEMICOLON)
 _CLOSING = set(_OPENING.values())
 _IS_WORDS = {"IS", "NOT", "NULL", "TRUE", "FALSE"}
+_FILL_WORDS = (TokenType.VAR, TokenType.NULL, TokenType.NUMBER, *_QUOTED)
+_ENDS_EXPRESSION = (*_FILL_WORDS, TokenType.R_PAREN, TokenType.TRUE, TokenType.FALSE, TokenType.END)
 #: After a comma something must come; sqlglot would not mind these.
 _CLAUSE_WORDS = {",", ")", ";", "FROM", "WHERE", "GROUP BY", "HAVING"}
 
@@ -214,13 +233,22 @@ def _parse(text: SqlText, what: str) -> list[exp.Expr | None]:
 
 
 def _words(text: SqlText) -> list[Token]:
-    """The tokens. ``WINDOW`` is a name except in ``WINDOW name AS``: ``GROUP BY window(...)`` calls a function."""
-    return [
-        Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
-        if token.token_type == TokenType.WINDOW and (after is None or after.token_type != TokenType.VAR)
-        else token
-        for token, after in zip_longest(text.tokens, text.tokens[1:])
-    ]
+    """The tokens. ``WINDOW`` is a name except in ``WINDOW name AS``: ``GROUP BY window(...)`` calls a function.
+
+    ``FILL`` is a clause where an expression has ended and a word follows, a name anywhere else.
+    """
+    words = []
+    tokens = text.tokens
+    for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
+        kind, ahead = token.token_type, None if after is None else after.token_type
+        if kind == _FILL or (kind == TokenType.WINDOW and ahead != TokenType.VAR):
+            kind = TokenType.VAR
+        elif token.text.upper() == "FILL" and kind == TokenType.VAR and ahead in _FILL_WORDS:
+            kind = _FILL if before is not None and before.token_type in _ENDS_EXPRESSION else kind
+        if kind != token.token_type:
+            token = Token(kind, token.text, token.line, token.col, token.start, token.end, token.comments)
+        words.append(token)
+    return words
 
 
 def _select(text: SqlText, node: exp.Expr) -> exp.Select:
@@ -263,7 +291,11 @@ def _syntax_error(text: SqlText, error: ParseError) -> QueryError:
     message = f"cannot read the SQL at `{place}`" + (f": {wanted}" if wanted else "")
     opened = text.sql.rfind("{{", 0, span.start + 1)
     in_parameter = opened >= 0 and "}}" not in text.sql[opened : span.start]
-    return text.error(message, span, hint="a parameter is one name, `{{name}}`" if in_parameter else None)
+    hint = "a parameter is one name, `{{name}}`" if in_parameter else None
+    token = next((token for token in text.tokens if token.start == span.start), None)
+    if hint is None and token is not None and token.token_type in _RESERVED:
+        hint = f"`{place}` is a word of SQL; a column of that name stands in backticks"
+    return text.error(message, span, hint=hint)
 
 
 def _position(sql: str, line: int, column: int) -> int:

@@ -12,7 +12,7 @@ from workbench.logical.expressions import (
     aggregate_calls,
     walk,
 )
-from workbench.logical.nodes import Query, Stream, Workload
+from workbench.logical.nodes import Fill, Query, Stream, Workload
 from workbench.logical.over import (
     EachRow,
     Frame,
@@ -51,6 +51,7 @@ __all__ = [
     "EachRow",
     "Expression",
     "Field",
+    "Fill",
     "Frame",
     "LastRows",
     "Literal",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import pyarrow as pa
 
@@ -29,6 +30,18 @@ class Stream:
     future: int | None = None
 
 
+class Fill(Enum):
+    """What stands in windows without rows, where the value over no rows is NULL: counts stay 0 whatever is chosen.
+
+    A key has results for all its windows from the first one with a row up to the last one that begins at or before
+    the latest event time. ``PREVIOUS`` takes the value of the last window before that has a row.
+    """
+
+    NULL = "null"
+    ZERO = "zero"
+    PREVIOUS = "previous"
+
+
 @dataclass(frozen=True)
 class Query:
     """One statement: aggregates of the rows of ``stream`` that pass ``where``, by key and window.
@@ -37,6 +50,8 @@ class Query:
     columns (expressions over aggregate calls and keys) in the order of the SELECT list, ``having`` a condition
     over the same. Result rows are identified by (query, level, keys, window start). The one window of an OVER query
     is :class:`~workbench.logical.EachRow`: its keys are the partition, its values are over the row and its frames.
+    With ``fill``, for context-free windows only, windows without rows have results too; ``having`` is asked of them
+    as of others, over no rows.
     """
 
     name: str
@@ -46,6 +61,7 @@ class Query:
     windows: tuple[AnyWindow, ...]
     values: tuple[Named, ...]
     having: Expression | None = None
+    fill: Fill | None = None
 
     def __str__(self) -> str:
         levels = ", ".join(f"'{window.label}'" for window in self.windows)
@@ -62,6 +78,8 @@ class Query:
         lines.append(f"  values {', '.join(map(str, self.values))}")
         if self.having is not None:
             lines.append(f"  having {self.having}")
+        if self.fill is not None:
+            lines.append(f"  fill   {self.fill.value}")
         return "\n".join(lines)
 
 

@@ -12,7 +12,6 @@ from workbench.language.builder import QueryBuilder
 from workbench.language.builder import query as build_query
 from workbench.logical import Query
 from workbench.logical.joins import StaticTable
-from workbench.plan import explain as explain_plan
 from workbench.session import LiveQuery, Source
 from workbench.session import default_session as default_session
 from workbench.session.columns import Columns
@@ -184,7 +183,7 @@ def explain(
     parameters: Mapping[str, object] | None = None,
 ) -> str:
     """The shared plan that a query would run in, as text. Starts nothing, needs no Java."""
-    return PlanText(explain_plan(default_session().plan(bind(asked, name, source, parameters=parameters))))
+    return PlanText(default_session().explain(bind(asked, name, source, parameters=parameters)))
 
 
 def queries() -> list[LiveQuery]:

@@ -23,6 +23,7 @@ KEYWORDS = (
     "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "AS", "AND", "OR", "NOT", "IN", "IS NULL", "IS NOT NULL",
     "BETWEEN", "LIKE", "ILIKE", "RLIKE", "CASE", "WHEN", "THEN", "ELSE", "END", "CAST", "TRY_CAST", "EXTRACT",
     "JOIN", "LEFT JOIN", "ON", "USING", "WITH", "INTERVAL", "DISTINCT", "NULL", "TRUE", "FALSE",
+    "FILL NULL", "FILL ZERO", "FILL PREVIOUS",
 )  # fmt: skip
 OPTIONS = (
     "--source", "--live", "--explain", "--dry-run", "--from-now", "--param", "--save", "--with", "--out", "--help",

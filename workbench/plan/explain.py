@@ -33,6 +33,9 @@ def explain(plan: SharedPlan) -> str:
             lines.append(f"  value   {entry.query.name}.{named.name} = {named.expression}")
         if entry.query.having is not None:
             lines.append(f"  having  {entry.query.name}: {entry.query.having}")
+        if entry.query.fill is not None:
+            fill = entry.query.fill.value
+            lines.append(f"  fill    {entry.query.name}: {fill}, from a key's first window to the latest event time")
     return "\n".join(lines)
 
 

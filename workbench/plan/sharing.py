@@ -9,6 +9,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from workbench.algebra import AGGREGATES, TIME, Part
+from workbench.errors import QueryError
 from workbench.logical import (
     AggregateCall,
     AnyWindow,
@@ -102,6 +103,11 @@ def _kept_columns(query: Query) -> tuple[Expression, ...] | None:
     """
     if not keeps_rows(query):
         return None
+    if query.fill is not None:
+        raise QueryError(
+            f"FILL is not there for `{query.name}`: its rows are kept, as an aggregate is not commutative",
+            hint="leave FILL out, or register the aggregate as commutative if it is",
+        )
     read = [argument for call in _calls(query) for argument in call.arguments]
     read += [part for window in query.windows for part in vars(window).values()]
     if EachRow() in query.windows:

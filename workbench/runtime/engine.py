@@ -88,9 +88,10 @@ class Engine:
     def run_table(self, table: pa.Table, *, threads: int | None = None) -> dict[str, QueryResults]:
         """The whole stream at once, as one micro-batch: what :meth:`run` gives.
 
-        By way of :class:`TableRunner` if all windows are context free.
+        By way of :class:`TableRunner` if all windows are context free and have results only where rows are.
         """
-        if any(fold.gaps or fold.columns is not None for fold in self.plan.folds):
+        filled = any(entry.query.fill is not None for entry in self.plan.queries)
+        if filled or any(fold.gaps or fold.columns is not None for fold in self.plan.folds):
             return self.run([table])
         for query, batch in TableRunner(self.plan, threads).run(table):
             self.results[query].apply([batch])

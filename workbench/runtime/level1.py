@@ -103,7 +103,7 @@ class _Task:
         keys = rows.keys or [pa.array([0], pa.int8())]
         if rows.columns is not None and rows.times is not None:
             code = np.zeros(len(rows), np.int64) if rows.codes is None else rows.codes.rows()
-            return _split(code, keys, rows.times, rows.columns, buckets)
+            return split(code, keys, rows.times, rows.columns, buckets)
         if self._folder.spec.gaps:
             found = fragments_of(self._folder, rows)
             starts, code, bounds, fields = found.starts, found.codes, [found.firsts, *found.ends], found.fields
@@ -112,7 +112,7 @@ class _Task:
             place, code = np.divmod(cells, len(keys[0]))
             starts, bounds = rows.slices.starts[place], []
         columns = [field.to_arrow(cells) for field, cells in zip(self._fields, fields, strict=True)]
-        return _split(code, keys, starts, [*map(pa.array, bounds), *columns], buckets)
+        return split(code, keys, starts, [*map(pa.array, bounds), *columns], buckets)
 
     def _cells(self, rows: Rows, width: int) -> tuple[Array, list[Array]]:
         """The cells ``slice * width + key`` that have rows, and their partials.
@@ -131,7 +131,7 @@ class _Task:
         return found[present], [field[present] for fields in partials for field in fields]
 
 
-def _split(
+def split(
     code: Array, keys: list[pa.Array], times: Array, columns: Sequence[pa.Array], buckets: int
 ) -> list[tuple[int, list[pa.RecordBatch]]]:
     """Entries by bucket: a table of the bucket's keys, and one of time, place among these, and further columns."""

@@ -17,9 +17,11 @@ import pyarrow as pa
 
 from workbench.logical import (
     AggregateCall,
+    AnyWindow,
     Column,
     EachRow,
     Expression,
+    Fill,
     Literal,
     Query,
     Workload,
@@ -29,11 +31,13 @@ from workbench.logical import (
 from workbench.logical.joins import Join, TableColumn, joins_of
 from workbench.runtime.expressions import evaluate, evaluate_filter
 from workbench.runtime.reference_over import each_row
-from workbench.runtime.reference_windows import Arrival, Row, windows_of
+from workbench.runtime.reference_windows import Arrival, Row, following, windows_of
 from workbench.runtime.textbook import depends_on_order, recompute
 
 #: Final values by (level, key, window start, window end, which of the windows with these).
 Answer = dict[tuple[int, tuple[Any, ...], int, int, int], tuple[Any, ...]]
+#: A window: key, start, end, rows, whether HAVING keeps it, values.
+Told = tuple[tuple[Any, ...], int, int, list[Row], bool, tuple[Any, ...]]
 
 
 def reference(workload: Workload, batches: Sequence[pa.Table]) -> tuple[dict[str, Answer], dict[str, int]]:
@@ -54,13 +58,37 @@ def _query(query: Query, batches: Sequence[pa.Table]) -> tuple[Answer, int]:
     for level, window in enumerate(query.windows):
         windows, late = windows_of(window, arrivals, query.stream.lateness, ordered)
         missed |= late
-        for key, start, end, rows in windows:
-            values = _values(query, key, rows)
-            if values is not None:
+        told = [(*found, *_values(query, found[0], found[-1])) for found in windows]
+        if query.fill is not None:
+            times = [time for batch in batches for time in _times(query, batch) if time is not None]
+            told += list(_filled(query, query.fill, window, told, max(times, default=0)))
+        for key, start, end, _, kept, values in told:
+            if kept:
                 place = level, key, start, end
                 answer[*place, seen[place]] = values
                 seen[place] += 1
     return answer, len(missed)
+
+
+def _filled(query: Query, fill: Fill, window: AnyWindow, told: list[Told], latest: int) -> Iterable[Told]:
+    """The windows without rows of every key, from its first one with rows to the last that begins by ``latest``."""
+    by_key: dict[tuple[Any, ...], dict[tuple[int, int], tuple[Any, ...]]] = {}
+    for key, start, end, _, _, values in told:
+        by_key.setdefault(key, {})[start, end] = values
+    for key, own in by_key.items():
+        place: tuple[int, int] | None = min(own)
+        previous = own[min(own)]
+        while place is not None and place[0] <= latest:
+            if place in own:
+                previous = own[place]
+            else:
+                kept, values = _values(query, key, [])
+                instead = {Fill.NULL: values, Fill.ZERO: [0] * len(values), Fill.PREVIOUS: previous}[fill]
+                values = tuple(
+                    other if value is None else value for value, other in zip(values, instead, strict=True)
+                )
+                yield key, *place, [], kept, values
+            place = following(window, *place)
 
 
 def _arrivals(query: Query, batches: Sequence[pa.Table]) -> Iterable[Arrival]:
@@ -140,12 +168,12 @@ def _calls(query: Query) -> list[AggregateCall]:
     return [call for expression in expressions for call in aggregate_calls(expression)]
 
 
-def _values(query: Query, key: tuple[Any, ...], rows: list[Row]) -> tuple[Any, ...] | None:
+def _values(query: Query, key: tuple[Any, ...], rows: list[Row]) -> tuple[bool, tuple[Any, ...]]:
+    """Whether HAVING keeps a window, and its values."""
     computed = {named.expression: value for named, value in zip(query.keys, key, strict=True)}
     computed |= {call: _aggregate(call, rows) for call in _calls(query)}
-    if query.having is not None and not _scalar(query.having, computed):
-        return None
-    return tuple(_scalar(named.expression, computed) for named in query.values)
+    kept = query.having is None or bool(_scalar(query.having, computed))
+    return kept, tuple(_scalar(named.expression, computed) for named in query.values)
 
 
 def _scalar(expression: Expression, computed: dict[Expression, Any]) -> Any:

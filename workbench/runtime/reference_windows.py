@@ -148,6 +148,19 @@ def _(window: Calendar, time: int) -> Iterable[tuple[int, int]]:
     yield low, high
 
 
+def following(window: AnyWindow, start: int, end: int) -> tuple[int, int] | None:
+    """The context-free window after one of the same type."""
+    match window:
+        case Window():
+            return start + window.slide, end + window.slide
+        case Cumulating():
+            grown = end + window.step
+            return (start, grown) if grown <= start + window.size else (start + window.size, grown)
+        case Calendar():
+            return next(iter(containing(window, end)))
+    return None
+
+
 def _sessions(window: Session, arrivals: Sequence[Arrival], lateness: int) -> tuple[Windows, set[int]]:
     """Sessions of the rows that are there, batch by batch: what is settled is never joined again."""
     joins = 1 if window.joins else 0  # a row at exactly the end is still in time

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from workbench.errors import SourceError, did_you_mean
 from workbench.feeds.formats import SUFFIXES, format_of, plain, schema_of
-from workbench.logical.types import SQL_TYPES
+from workbench.logical.types import SQL_TYPES, type_name
 
 #: Columns as an Arrow schema, or as in SQL: ``"ts TIMESTAMP, key STRING, value BIGINT"``.
 Columns: TypeAlias = pa.Schema | str
@@ -39,6 +39,12 @@ def parse_schema(columns: Columns) -> pa.Schema:
         if names.count(name) > 1:
             raise SourceError(f"the schema has two columns `{name}`")
     return pa.schema(fields)
+
+
+def schema_text(columns: pa.Schema) -> str | None:
+    """Columns as :func:`parse_schema` reads them; None where SQL has no name for a type."""
+    known = all(pa.types.is_timestamp(field.type) or field.type in SQL_TYPES.values() for field in columns)
+    return ", ".join(f"`{field.name}` {type_name(field.type).upper()}" for field in columns) if known else None
 
 
 def check_format(name: str | None) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import QueryError, SourceError, did_you_mean
 from workbench.logical.joins import StaticTable
+from workbench.plan import SharedPlan, explain
 from workbench.session.sources import Source, check_name, make_source, make_stream, make_table
 from workbench.time import parse_duration
 
@@ -37,10 +38,25 @@ class FrameSource(Source):
         """A stream begins where its own source says: a second run of it may see other rows."""
         return not self.is_streaming
 
+    def level1(self, plan: SharedPlan) -> str:
+        """How the rows of a plan become partials, and why so: a line of ``explain``."""
+        if self.is_streaming:
+            return "arrow: Spark hands the columns of the plan to Python, in the tasks that read them"
+        from workbench.spark.tungsten import chosen
+
+        variant, reason = chosen(plan, self.options.level1)
+        return f"{variant}: {reason}"
+
     def __repr__(self) -> str:
         columns = ", ".join(f"{each.name} {each.type}" for each in self.stream.schema)
         kind = "a streaming DataFrame" if self.is_streaming else "a batch DataFrame"
         return f"Source `{self.name}`: {kind}, event time `{self.stream.time}` ({columns})"
+
+
+def explained(source: Source, plan: SharedPlan) -> str:
+    """The printed form of a plan over a source."""
+    text = explain(plan)
+    return f"{text}\n  level 1 {source.level1(plan)}" if isinstance(source, FrameSource) else text
 
 
 def is_frame(data: object) -> bool:

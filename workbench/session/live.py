@@ -15,8 +15,9 @@ import pyarrow as pa
 from workbench.errors import QueryError, did_you_mean
 from workbench.language import parse_level, sql_of
 from workbench.logical import Query
-from workbench.plan import PlanView, explain
+from workbench.plan import PlanView
 from workbench.results import QueryResults, Status
+from workbench.session.frames import explained
 from workbench.session.launch import raise_failure, spark_of
 from workbench.session.sources import source_arguments
 from workbench.spark.failure import worker_trace
@@ -175,7 +176,7 @@ class LiveQuery:
     def python(self) -> str:
         """Python that defines the source, runs the query and shows its dashboard, as far as files tell the source."""
         call = ", ".join([f'"{self._stream.source.name}"', *source_arguments(self._stream.source)])
-        missing = "# data: the table that the source was made of\n" if ", data" in call else ""
+        missing = "# data: what the source was made of\n" if ", data" in call else ""
         return (
             f"import workbench\n\n{missing}workbench.source({call})\n"
             f'workbench.dashboard("""\n{self.sql()}\n""", name="{self.name}")\n'
@@ -187,7 +188,7 @@ class LiveQuery:
 
     def explain(self) -> str:
         """The shared plan that this query is part of."""
-        return PlanText(explain(self._stream.plan_of(self.name)))
+        return PlanText(explained(self._stream.source, self._stream.plan_of(self.name)))
 
     def progress(self) -> Progress:
         """How the plan that this query is part of is doing; never waits."""

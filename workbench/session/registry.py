@@ -14,7 +14,7 @@ from workbench.language.relations import Relation
 from workbench.logical import Query, Workload
 from workbench.logical.joins import StaticTable
 from workbench.plan import SharedPlan, compile_workload
-from workbench.session.frames import source_of, table_of
+from workbench.session.frames import explained, source_of, table_of
 from workbench.session.launch import Launch, on_spark
 from workbench.session.live import LiveQuery
 from workbench.session.sources import Data, Source
@@ -128,6 +128,10 @@ class Session:
         stream = self._stream(queries)
         kept = {query.name: query for query in stream.queries} | {query.name: query for query in queries}
         return compile_workload(Workload(stream.source.stream, tuple(kept.values())))
+
+    def explain(self, queries: tuple[Query, ...]) -> str:
+        """The printed form of :meth:`plan`."""
+        return explained(self._stream(queries).source, self.plan(queries))
 
     def start(self, queries: tuple[Query, ...], *, history: bool | None = None) -> list[LiveQuery]:
         """Run queries in the shared plan of their source. A name in use is taken over from the older query.

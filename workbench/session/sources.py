@@ -21,10 +21,10 @@ from workbench.datasets import Dataset
 from workbench.errors import QueryError, SourceError, did_you_mean
 from workbench.feeds import FeedOptions, ReplayOptions
 from workbench.feeds.folder import FolderOptions
-from workbench.feeds.formats import SUFFIXES, format_of, plain, scan
+from workbench.feeds.formats import LINES, SUFFIXES, format_of, plain, scan
 from workbench.logical import Stream
 from workbench.logical.joins import StaticTable
-from workbench.session.columns import Columns, check_format, files_in, parse_schema, schema_of_files
+from workbench.session.columns import Columns, check_format, files_in, parse_schema, schema_of_files, schema_text
 from workbench.session.topics import TOPICS, KafkaTopic, MqttTopic
 from workbench.time import SECOND, format_duration, parse_duration
 
@@ -254,7 +254,7 @@ def parse_replay(replay: str | float) -> float | None:
 def source_arguments(source: Source) -> list[str]:
     """The arguments of a call that makes this source again, after its name, as Python.
 
-    A table that was in memory is told by ``data``, a name that the reader must fill in.
+    A table that was in memory, a topic and a DataFrame are told by ``data``, a name that the reader must fill in.
     """
     spilled = not source.paths or source.paths[0].parent.name.startswith(_SPILL)
     paths = [str(path) for path in source.paths]
@@ -264,10 +264,12 @@ def source_arguments(source: Source) -> list[str]:
         "arrival": source.arrival,
         "delay": format_duration(source.stream.delay),
     }
-    if source.feed is not None:
+    if isinstance(source.feed, FolderOptions):
         arguments["follow"] = True
     if source.format != "parquet":
         arguments["format"] = source.format
+    if source.format in LINES:
+        arguments["schema"] = schema_text(source.stream.schema)
     if source.speed is not None:
         arguments["replay"] = f"{source.speed / SECOND:.10g}x"
     return [data, *(f"{name}={value!r}" for name, value in arguments.items() if value is not None)]

@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import pickle
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
 
 from workbench.errors import EngineError
 from workbench.plan import SharedPlan, carry
@@ -26,6 +28,7 @@ from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, columns_of
 from workbench.spark.fused import open_plan, without_tables
 from workbench.spark.runner import Progress
 from workbench.spark.session import bucket_count, this_python
+from workbench.spark.tungsten import chosen, tungsten
 
 
 class BackfillRunner:
@@ -39,6 +42,7 @@ class BackfillRunner:
 
     def __init__(self, plan: SharedPlan, options: FrameOptions, on_reports: Callable[[list[Report]], None]) -> None:
         self._plan = plan
+        self._variant, _ = chosen(plan, options.level1)
         self._options = options
         self._on_reports = on_reports
         self._context = options.frame.sparkSession.sparkContext
@@ -46,9 +50,12 @@ class BackfillRunner:
         self._over = threading.Event()
         self._stopped = False
         self._progress = Progress()
+        self._seen = Observation()
 
     def start(self) -> None:
         """Start the job and return."""
+        self._begun = time.monotonic()
+        self._progress = replace(self._progress, state="running")
         name = f"winquery {self._plan.stream.name}"
         threading.Thread(target=self._watch, name=name, daemon=True).start()
 
@@ -106,22 +113,30 @@ class BackfillRunner:
         """The reports of all buckets, lazily."""
         buckets = tuple(range(bucket_count(self._context)))
         rows = columns_of(self._options.frame, plan_columns(self._plan))
-        messages = rows.mapInArrow(ArrowFold({0: pickle.dumps(self._plan)}, buckets), MESSAGES)
+        if self._variant == "tungsten":
+            latest = F.max(F.unix_micros(rows[0])).alias("max_event")
+            messages = tungsten(self._plan, rows.observe(self._seen, F.count("*").alias("rows"), latest), buckets)
+        else:
+            messages = rows.mapInArrow(ArrowFold({0: pickle.dumps(self._plan)}, buckets), MESSAGES)
         end = BucketEnd(self._plan)
         # A plain function: PySpark looks for the type hints of whatever it is given, and of an object finds none.
         return messages.groupBy("bucket").applyInArrow(lambda table: end(table), "payload binary")
 
     def _finished(self, reports: list[Report]) -> Progress:
+        rows, latest, ahead = (reports[0].rows, reports[0].max_event, reports[0].ahead) if reports else (0, None, 0)
+        if reports and self._variant == "tungsten":  # these messages tell of partials, Spark itself has seen the rows
+            rows, latest = self._seen.get["rows"], self._seen.get["max_event"]
         late = {entry.query.name: 0 for entry in self._plan.queries}
         return replace(
             self._progress,
             state="finished",
-            rows=reports[0].rows if reports else 0,
-            watermark=max((r.watermark for r in reports if r.watermark is not None), default=None),
-            max_event=max((r.max_event for r in reports if r.max_event is not None), default=None),
+            rows=rows,
+            watermark=latest,
+            max_event=latest,
             late=late,
-            ahead=reports[0].ahead if reports else 0,
+            ahead=ahead,
             batches=1,
+            batch_seconds=time.monotonic() - self._begun,
         )
 
 

@@ -223,7 +223,8 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
 
     def stop(self) -> None:
         """Spark's last word, in the planner process."""
-        self._feed.close()
+        if "_feed" in self.__dict__:  # it may never have been asked for
+            self._feed.close()
 
 
 def _position(offset: Offset) -> Position:

@@ -14,6 +14,7 @@ from workbench.plan import Bounds, GridSet, SharedPlan
 from workbench.results import Status
 from workbench.runtime.assembling import Alike, Assembler, Emitted, Ranges, emit
 from workbench.runtime.branches.base import Branch, Clock, table_of
+from workbench.runtime.branches.filling import Filling
 from workbench.runtime.branches.revisions import Revisions
 from workbench.runtime.branches.store import SliceStore
 from workbench.time import DAY
@@ -22,6 +23,8 @@ Array = npt.NDArray[Any]
 
 #: The block of the revisions; those of slices are numbered by time.
 _REVISIONS = -(1 << 40)
+#: The block of the first filling; the others have the numbers before it.
+_FILLINGS = _REVISIONS - 1
 #: Shortest slices to a block: small enough that a change writes little, large enough that blocks are few.
 BLOCK = 64
 
@@ -56,6 +59,7 @@ class SliceWindows(Branch):
         self._extra = 1 + len(spec.gaps) if spec.gaps else 0
         self._entries: list[tuple[Array, Array]] = []
         self._revisions = Revisions()
+        self._fillings = Filling.of(plan, self._assemblies)
         self._dirty: set[int] = set()
         self._blocks: set[int] = set()
 
@@ -85,6 +89,8 @@ class SliceWindows(Branch):
         numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for _, numbers in self._entries)])
         self._entries.clear()
         results = self._emit(*self._chosen(np.unique(starts), clock), starts, numbers, clock)
+        for filling in self._fillings:
+            results += filling.advance(self.store, self._assembler, self._revisions, clock, (starts, numbers))
         self.store.evict(self._grids.open_from(clock.settled_after))
         self._revisions.forget(clock.settled_after)
         return results
@@ -146,13 +152,18 @@ class SliceWindows(Branch):
         gone = {block for block in self._blocks - put.keys() if first is None or (block + 1) * self._span <= first}
         self._blocks = (self._blocks | put.keys()) - gone
         revisions = self._revisions.changes()
-        return put | ({} if revisions is None else {_REVISIONS: revisions}), gone
+        filled = {_FILLINGS - place: filling.changes() for place, filling in enumerate(self._fillings)}
+        more = {_REVISIONS: revisions, **filled}
+        return put | {number: table for number, table in more.items() if table is not None}, gone
 
     def restore(self, blocks: Mapping[int, pa.RecordBatch]) -> None:
         self.store.widen()
         for number, table in blocks.items():
             if number == _REVISIONS:
                 self._revisions.restore(table)
+                continue
+            if number < _REVISIONS:
+                self._fillings[_FILLINGS - number].restore(table)
                 continue
             starts, keys, *fields = table.columns
             self.store.merge(starts.to_numpy(), keys.to_numpy(), self.store.from_arrow(fields))
@@ -171,4 +182,8 @@ class SliceWindows(Branch):
         self._revisions.adopt(
             older._revisions, {n: places[each.window] for n, each in known if each.window in places}
         )
+        fillings = {filling.assembly.window: filling for filling in older._fillings}
+        for filling in self._fillings:
+            if filling.assembly.window in fillings:
+                filling.adopt(fillings[filling.assembly.window])
         self._dirty = set(np.unique(self.store.starts // self._span).tolist())

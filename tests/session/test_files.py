@@ -1,0 +1,89 @@
+"""Files and folders as sources of a session: formats, declared columns, folders that grow, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from workbench.errors import SourceError
+from workbench.feeds.folder import FolderOptions
+from workbench.session.columns import parse_schema, schema_text
+from workbench.session.sources import make_source, source_arguments
+
+LINES = "ts,key,value\n2024-01-01 00:00:00,a,1\n2024-01-01 00:00:01.5,b,2\n"
+
+
+def test_a_recording_of_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(LINES)
+    (tmp_path / "b.csv").write_text(LINES)
+    (tmp_path / "_hidden.csv").write_text("nothing\n")
+    source = make_source("s", tmp_path, time="ts")
+    assert "4 rows" in repr(source)
+    assert source.format == "csv"
+    kinds = {field.name: field.type for field in source.stream.schema}
+    assert kinds == {"ts": pa.timestamp("us"), "key": pa.string(), "value": pa.int64()}
+    assert source_arguments(source)[3:] == ["format='csv'", "schema='`ts` TIMESTAMP, `key` STRING, `value` BIGINT'"]
+    declared = make_source("s", tmp_path, time="ts", schema="ts TIMESTAMP, value DOUBLE")
+    assert declared.stream.schema.names == ["ts", "value"]
+    assert declared.rewinds
+
+
+def test_a_folder_that_grows(tmp_path: Path) -> None:
+    empty = make_source("s", tmp_path, time="ts", follow=True, format="json", schema="ts TIMESTAMP, `a key` STRING")
+    assert empty.feed == FolderOptions(str(tmp_path), "json", empty.stream.schema, 100_000)
+    assert "follow=True" in source_arguments(empty)
+    pq.write_table(pa.table({"ts": pa.array([0], pa.timestamp("ms")), "n": [1]}), tmp_path / "a.parquet")
+    filled = make_source("s", tmp_path, time="ts", follow=True)
+    assert filled.format == "parquet"
+    assert filled.stream.schema == pa.schema([("ts", pa.timestamp("us")), ("n", pa.int64())])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"format": "xml"}, "no format `xml` of files"),
+        ({}, "holds files of several formats\nhint: give `format`: `csv` and `parquet`"),
+        ({"format": "json"}, "holds no file of events"),
+        ({"follow": True, "format": "json"}, "holds no file yet, so its columns are not known\nhint: give `schema`"),
+        ({"follow": True, "format": "csv", "replay": "60x"}, "`replay` has no meaning for a folder that grows"),
+        ({"follow": True, "format": "csv", "arrival": "ts"}, "`arrival` has no meaning for a folder that grows"),
+        ({"format": "csv", "time": "key"}, "column `key` of type `string` is not a timestamp"),
+        (
+            {"format": "csv", "schema": "ts TIMESTAMPS"},
+            "no type `TIMESTAMPS` of a column\nhint: did you mean `timestamp`?",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    (tmp_path / "a.csv").write_text(LINES)
+    pq.write_table(pa.table({"ts": pa.array([0], pa.timestamp("us"))}), tmp_path / "a.parquet")
+    with pytest.raises(SourceError) as caught:
+        make_source("s", tmp_path, **({"time": "ts"} | options))
+    assert message in str(caught.value)
+
+
+def test_only_a_folder_can_be_followed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(LINES)
+    for data in (tmp_path / "a.csv", tmp_path / "nowhere", [tmp_path]):
+        with pytest.raises(SourceError, match="folder"):
+            make_source("s", data, time="ts", follow=True)
+    (tmp_path / "new").mkdir()
+    with pytest.raises(SourceError, match=r"`.*new` is empty"):
+        make_source("s", tmp_path / "new", time="ts", follow=True, schema="ts TIMESTAMP")
+
+
+def test_options_of_files_are_not_for_tables() -> None:
+    table = pa.table({"ts": pa.array([0], pa.timestamp("us"))})
+    for option in ({"follow": True}, {"format": "csv"}, {"schema": "ts TIMESTAMP"}):
+        with pytest.raises(SourceError, match=f"`{next(iter(option))}` has no meaning for a table in memory"):
+            make_source("s", table, time="ts", **option)
+
+
+def test_declared_columns_are_read_as_they_are_printed() -> None:
+    text = "`ts` TIMESTAMP, `a b` STRING, `n` INT, `flag` BOOLEAN, `day` DATE"
+    assert schema_text(parse_schema(text)) == text
+    assert schema_text(pa.schema([("x", pa.list_(pa.int8()))])) is None
