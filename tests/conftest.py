@@ -16,7 +16,7 @@ settings.load_profile("by night" if "WINQUERY_NIGHTLY" in os.environ else "by da
 
 @pytest.fixture(scope="session")
 def spark() -> Any:
-    """The session that a user of ours gets: local[2], no UI, UTC. Never stopped: it ends with the process."""
+    """The session that a user of ours gets: two cores, no UI, UTC. Never stopped: it ends with the process."""
     from workbench.spark.session import get_session
 
-    return get_session(master="local[2]")
+    return get_session(master="local[2,3]")

@@ -19,6 +19,11 @@ from benchmarks.workloads import (
     slicing_disorder,
     slicing_memory,
     slideside_fig3,
+    soak,
+    spark_batches,
+    spark_bytes,
+    spark_native,
+    spark_scan,
 )
 
 _MODULES = (
@@ -39,6 +44,12 @@ _MODULES = (
     slicing_memory,
     slideside_fig3,
     lightsaber_fig15,
+    spark_bytes,
+    soak,
 )
+#: Modules that measure several things in one way.
+_FAMILIES = (spark_native, spark_scan, spark_batches)
 
-WORKLOADS: dict[str, Workload] = {module.WORKLOAD.name: module.WORKLOAD for module in _MODULES}
+WORKLOADS: dict[str, Workload] = {module.WORKLOAD.name: module.WORKLOAD for module in _MODULES} | {
+    workload.name: workload for module in _FAMILIES for workload in module.WORKLOADS
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.spark.failure import root_cause
+from workbench.spark.failure import root_cause, worker_trace
 
 WORKER = """org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED] Query terminated: Job aborted
 Caused by: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times
@@ -67,3 +67,23 @@ def test_a_java_error_that_came_through_the_callback() -> None:
 def test_a_stranger_on_a_port_of_spark_is_named() -> None:
     text = "StreamingQueryException: [STREAM_FAILED]\nCaused by: java.lang.NegativeArraySizeException: -16777216\n"
     assert "another program" in root_cause(text)
+
+
+def test_a_machine_too_slow_for_spark_is_named() -> None:
+    said = "SocketTimeoutException: Timed out while waiting for the Python worker to connect back"
+    text = f"StreamingQueryException: [STREAM_FAILED]\nCaused by: java.net.{said}\n\tat a.b.C(C.scala:1)\n"
+    assert "overloaded" in root_cause(text)
+
+
+def test_the_trace_of_the_worker_without_that_of_java() -> None:
+    trace = worker_trace(WORKER.format(raised="workbench.errors.DataError: `total` overflows\nhint: use `try_sum`"))
+    assert trace is not None
+    assert trace.splitlines()[0] == "Traceback (most recent call last):"
+    assert trace.splitlines()[-2:] == ["workbench.errors.DataError: `total` overflows", "hint: use `try_sum`"]
+    assert "PythonRunner" not in trace
+
+
+def test_the_trace_of_a_crash() -> None:
+    text = "SparkException: exited (crashed): Fatal Python error: Aborted\n\nCurrent thread:\n  File x\n\tat a.b.C\n"
+    assert worker_trace(text) == "Fatal Python error: Aborted\n\nCurrent thread:\n  File x"
+    assert worker_trace("java.io.IOException: No space left on device") is None

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.spark.events import SCHEMA, SECOND, make_plan, wait_for
+from workbench.errors import EngineError
 from workbench.feeds import ReplayOptions
 from workbench.results import Status
 from workbench.runtime.wire import Report
@@ -197,22 +198,29 @@ def test_an_error_in_the_callback_is_told(spark: Any, recording: Callable[..., s
 
 
 def test_a_restart_on_the_checkpoint_goes_on(spark: Any, recording: Callable[..., str], tmp_path: Path) -> None:
-    got = Collector()
-    plan, path = make_plan(), recording(1_000)
-    runner = StreamRunner(spark, plan, ReplayOptions((path,), max_rows=100), got, checkpoint=tmp_path / "checkpoint")
+    """It hands on what the first run has led to and reads the rest; two runs at once are refused."""
+    got, later = Collector(), Collector()
+    plan, options, checkpoint = make_plan(), ReplayOptions((recording(1_000),), max_rows=100), tmp_path / "checkpoint"
+    runner = StreamRunner(spark, plan, options, got, checkpoint=checkpoint)
     runner.start()
     wait_for(lambda: len(got.batches) >= 3, LONG, "some batches")
+    with pytest.raises(EngineError, match="is in use by process"):
+        StreamRunner(spark, plan, options, later, checkpoint=checkpoint).start()
     assert runner.stop()
-    before = len(got.batches)
-    again = StreamRunner(spark, plan, ReplayOptions((path,), max_rows=100), got, checkpoint=tmp_path / "checkpoint")
+    again = StreamRunner(spark, plan, options, later, checkpoint=checkpoint)
     again.start()
     assert again.wait(LONG)
-    assert again.progress().state == "finished", again.progress().details
-    assert len(got.batches) - before <= 1_000 // 100 - before + 1, "what was committed is not read again"
+    progress = again.progress()
+    assert (progress.state, progress.rows, progress.resumed) == ("finished", 1_000, "goes on: `q`"), progress.details
+    assert len(later.batches) <= 10 + 1, "what was committed is not read again"
     finals: dict[Any, Any] = {}
-    for reports in got.batches:  # the batch that the stop broke off may have come twice: the same results
+    for reports in later.batches:  # the batch that the stop broke off may have come twice: the same results
         one = Collector()
         one.batches = [reports]
         for place, values in one.finals().items():
             assert finals.setdefault(place, values) == values
     assert finals == expected(1_000)
+    done = StreamRunner(spark, plan, options, got, checkpoint=checkpoint)
+    done.start()
+    assert done.wait(LONG)
+    assert (done.progress().state, done.progress().rows) == ("finished", 1_000)

@@ -14,12 +14,13 @@ import tempfile
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from workbench import kernels
 from workbench.cache import cache_folder
-from workbench.kernels import combine
 
 
 def _folder() -> Path | None:
@@ -34,8 +35,8 @@ def digest(source: str) -> str:
 @cache
 def _surroundings() -> tuple[str, ...]:
     """What machine code depends on beside its own text."""
-    folder = Path(combine.__file__).parent
-    called = [(folder / f"{name}.py").read_text() for name in ("combine", "jit", "scan")]
+    # As resources: on an executor the package may be in a zip.
+    called = [(files(kernels) / f"{name}.py").read_text() for name in ("combine", "jit", "scan")]
     return (*called, version("numba"), *os.uname()[3:], _processor())
 
 

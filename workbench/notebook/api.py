@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
@@ -38,6 +39,7 @@ def source(
     follow: bool = False,
     trigger: str | None = None,
     level1: str = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Source:
     """Define a stream of events under a name that SQL can use.
 
@@ -63,6 +65,9 @@ def source(
     reads all that is there and then ends the stream. A batch one, or a table, is read once, all windows final.
     ``level1`` forces how its rows become partials: ``'arrow'``, ``'tungsten'``, or by cost (docs/spark.md).
 
+    ``checkpoint`` is a folder in which state and results are kept: the next run, in this process or another one, goes
+    on where this one ends, by a stop or a crash, and has the results from before (docs/operations.md).
+
     Defining a source again ends the queries of the older one. Raises SourceError for data that does not fit.
     """
     return default_session().source(
@@ -81,6 +86,7 @@ def source(
         follow=follow,
         trigger=trigger,
         level1=level1,
+        checkpoint=checkpoint,
     )
 
 

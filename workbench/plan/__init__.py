@@ -1,6 +1,6 @@
 """From a workload to one shared plan: slice edges, shared partials, shared windows."""
 
-from workbench.plan.changing import Carried, carry
+from workbench.plan.changing import Carried, Passage, carry, passage
 from workbench.plan.drawing import PlanView
 from workbench.plan.explain import explain
 from workbench.plan.grids import Bounds, Grid, grid_of, slice_edges
@@ -19,6 +19,7 @@ __all__ = [
     "GridSet",
     "Ingredient",
     "Partial",
+    "Passage",
     "PlanView",
     "QueryPlan",
     "SharedPlan",
@@ -26,6 +27,7 @@ __all__ = [
     "compile_workload",
     "explain",
     "grid_of",
+    "passage",
     "slice_edges",
     "stream_time",
 ]

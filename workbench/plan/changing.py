@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from workbench.errors import QueryError
-from workbench.logical import EachRow, Session
+from workbench.logical import EachRow, Session, Stream
 from workbench.plan.shared import Fold, SharedPlan
 
 
@@ -26,6 +26,13 @@ class Carried:
 def carry(old: SharedPlan, new: SharedPlan) -> Carried:
     """What goes on from one plan to the next. Raises QueryError where the next one cannot begin in the middle."""
     if old.stream != new.stream:
+        if old.stream.name == new.stream.name:
+            names = [each.name for each in fields(Stream)]
+            other = [name for name in names if getattr(old.stream, name) != getattr(new.stream, name)]
+            raise QueryError(
+                f"the stream `{new.stream.name}` has another {' and '.join(other)} than its plan began with",
+                hint="define the source as it was, or start from the first row: with a new checkpoint, if it has one",
+            )
         raise QueryError(f"a plan of `{old.stream.name}` cannot go on as one of `{new.stream.name}`")
     running = {entry.query for entry in old.queries}
     for entry in new.queries:
@@ -59,6 +66,44 @@ def carry(old: SharedPlan, new: SharedPlan) -> Carried:
             goes_on = known is not None and was is not None and was in old.assemblies[known].partials
             windows[place, partial] = (known, was) if goes_on and known is not None and was is not None else None
     return Carried(folds, partials, windows)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """What becomes of queries when another plan takes over, in the words of a user; str() is one line.
+
+    ``afresh`` names queries, or some levels of them, that begin with the new plan; ``gone`` those it does not have.
+    """
+
+    goes_on: tuple[str, ...]
+    afresh: tuple[str, ...]
+    gone: tuple[str, ...]
+
+    def __str__(self) -> str:
+        said = (("goes on", self.goes_on), ("begins afresh", self.afresh), ("gone", self.gone))
+        return "; ".join(f"{what}: {', '.join(names)}" for what, names in said if names)
+
+
+def passage(old: SharedPlan, new: SharedPlan) -> Passage:
+    """What goes on from one plan to the next, by query and level. Raises QueryError as :func:`carry` does."""
+    carried = carry(old, new).windows
+    begins: dict[int, set[int]] = {}
+    for place, assembly in enumerate(new.assemblies):
+        for query, level in assembly.users:
+            read = {0}.union(*(each.partials for each in new.queries[query].ingredients))
+            if any(carried.get((place, partial), (0, 0)) is None for partial in read):
+                begins.setdefault(query, set()).add(level)
+    goes_on, afresh = [], []
+    for place, entry in enumerate(new.queries):
+        levels, name = begins.get(place, set()), f"`{entry.query.name}`"
+        if len(levels) < len(entry.query.windows):
+            goes_on.append(name)
+        if levels:
+            labels = ", ".join(f"'{entry.query.windows[level].label}'" for level in sorted(levels))
+            afresh.append(name if len(levels) == len(entry.query.windows) else f"{name} at {labels}")
+    names = {entry.query.name for entry in new.queries}
+    gone = [f"`{entry.query.name}`" for entry in old.queries if entry.query.name not in names]
+    return Passage(tuple(goes_on), tuple(afresh), tuple(gone))
 
 
 def _shape(fold: Fold) -> tuple[Any, ...]:

@@ -32,6 +32,7 @@ class Kind(IntEnum):
     STATE_BLOCK = 3
     REPORT = 4
     PLAN = 5
+    RECORD = 6
 
 
 def pack(kind: Kind, header: dict[str, Any], tables: Sequence[pa.RecordBatch] = ()) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.errors import QueryError, SourceError, did_you_mean
@@ -83,11 +85,24 @@ def classic(data: Any) -> Any:
     return data
 
 
-def source_of(name: str, data: Any, *, trigger: str | None = None, level1: str = "auto", **options: Any) -> Source:
+def source_of(
+    name: str,
+    data: Any,
+    *,
+    trigger: str | None = None,
+    level1: str = "auto",
+    checkpoint: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Source:
     """A source from whatever can be one: a Spark DataFrame, or what :func:`make_source` takes.
 
     Raises SourceError for options that do not apply to the data.
     """
+    if checkpoint is not None:
+        if is_frame(data) and not classic(data).isStreaming:
+            raise SourceError("`checkpoint` is for streams: a batch DataFrame is read once, from its first row")
+        made = source_of(name, data, trigger=trigger, level1=level1, **options)
+        return replace(made, checkpoint=Path(checkpoint).expanduser().resolve())
     if is_frame(data):
         return _frame_source(name, classic(data), trigger, level1, **options)
     if trigger is not None or level1 != "auto":

@@ -23,9 +23,13 @@ class Runner(Protocol):
     """A running plan. ``stop`` leaves nothing behind; with ``finish`` it first lets one last micro-batch close all
     windows. The progress stays readable after the end.
 
+    ``plan`` is the one that runs, once it is started, which need not be the one that it was made with.
     ``change`` goes on with another plan from the next micro-batch on and returns its version, one more than
     ``version``; ``wait_for`` waits until it runs, and is False where the stream ended first.
     """
+
+    @property
+    def plan(self) -> SharedPlan: ...
 
     @property
     def version(self) -> int: ...
@@ -57,8 +61,10 @@ def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliv
         from workbench.spark.backfill import BackfillRunner
         from workbench.spark.streaming import FrameRunner
 
-        return (FrameRunner if source.is_streaming else BackfillRunner)(plan, source.options, deliver)
-    return StreamRunner(get_session(), plan, source.feed_options(clock), deliver)
+        if source.is_streaming:
+            return FrameRunner(plan, source.options, deliver, source.checkpoint)
+        return BackfillRunner(plan, source.options, deliver)
+    return StreamRunner(get_session(), plan, source.feed_options(clock), deliver, source.checkpoint)
 
 
 def spark_of(source: Source) -> SparkSession:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +20,7 @@ from workbench.results import QueryResults, Status
 from workbench.session.frames import explained
 from workbench.session.launch import raise_failure, spark_of
 from workbench.session.sources import source_arguments
+from workbench.spark.failure import worker_trace
 from workbench.time import format_time
 
 if TYPE_CHECKING:
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from workbench.spark.runner import Progress
 
 
+#: How often an awaited query is looked at, seconds.
+_LOOK = 0.1
+
+
 @dataclass(frozen=True)
 class QueryStatus:
     """How a query is doing; times in microseconds, None before the first row.
@@ -35,7 +41,8 @@ class QueryStatus:
     ``state`` is starting, running, finished, stopped or failed. ``rows`` counts those read for the whole shared
     plan, ``late`` the rows of this query that missed at least one window, ``ahead`` those too far in the future to
     move the watermark, ``dropped`` those that the source could not read and was told to leave out. ``slices`` and
-    ``tuples`` (rows) are what the shared plan keeps.
+    ``tuples`` (rows) are what the shared plan keeps. ``resumed`` tells, on an older checkpoint, what went on from
+    there and what began.
     """
 
     query: str
@@ -54,6 +61,7 @@ class QueryStatus:
     tuples: int
     state_bytes: int
     error: str | None
+    resumed: str | None = None
 
     def __str__(self) -> str:
         def moment(time: int | None) -> str:
@@ -68,6 +76,8 @@ class QueryStatus:
         ]
         if self.ahead:
             lines.insert(3, f"  future     {self.ahead:,} rows ahead of the clock do not move the watermark")
+        if self.resumed:
+            lines.append(f"  checkpoint {self.resumed}")
         if self.dropped:
             lines.insert(3, f"  dropped    {self.dropped:,} rows that could not be read")
         for label, counts in self.windows.items():
@@ -208,7 +218,19 @@ class LiveQuery:
             tuples=progress.tuples,
             state_bytes=progress.state_bytes,
             error=progress.error,
+            resumed=progress.resumed,
         )
+
+    def traceback(self) -> str | None:
+        """Where in Python a failed query failed: the traceback of the worker. None where there is none to show.
+
+        What Spark and Java say beside it is in ``progress().details``.
+        """
+        details = self.progress().details
+        if details is None:
+            return None
+        trace = worker_trace(details)
+        return None if trace is None else PlanText(trace)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the stream has ended and all windows are final; False when ``timeout`` seconds passed first.
@@ -216,6 +238,19 @@ class LiveQuery:
         Raises EngineError when the query failed.
         """
         return self._stream.wait(timeout)
+
+    def __await__(self) -> Generator[Any, None, QueryStatus]:
+        """``await query`` in a cell: until the stream has ended, with its last status; other tasks go on meanwhile.
+
+        Raises EngineError when the query failed. An interrupted cell only stops waiting.
+        """
+
+        async def ended() -> QueryStatus:
+            while not self.wait(0):
+                await asyncio.sleep(_LOOK)
+            return self.status()
+
+        return ended().__await__()
 
     def wait_for_results(self, timeout: float = 60.0) -> bool:
         """Wait until there is a first result; False when ``timeout`` seconds passed or the stream ended without one.

@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -39,7 +39,8 @@ class Source:
 
     ``arrival`` names the column that says when a row came in (None: rows come in file order, by the running
     maximum of the event time). ``speed`` is microseconds of arrival time per second, None for as fast as
-    possible; ``max_rows`` bounds a micro-batch. ``format`` is that of the files at ``paths``.
+    possible; ``max_rows`` bounds a micro-batch. ``format`` is that of the files at ``paths``. ``checkpoint`` is the
+    folder from which a run goes on where the one before it ended; without one, every run begins anew.
     """
 
     stream: Stream
@@ -49,6 +50,7 @@ class Source:
     max_rows: int
     format: str = "parquet"
     feed: FeedOptions | None = None
+    checkpoint: Path | None = field(default=None, kw_only=True)
 
     @property
     def name(self) -> str:

@@ -27,7 +27,7 @@ class SharedStream:
     catches up with the clock at full speed: exact for every query, cheap for a recorded source; results that do not
     change are written over with themselves. Without, the running plan changes at its next micro-batch: new queries
     begin there, and the others do not notice. Taking a query out always does the latter, and so does everything on a
-    source that cannot be read again. Every method may be called from any thread.
+    source that cannot be read again, or goes on from a checkpoint. Every method may be called from any thread.
     """
 
     def __init__(self, source: Source, launch: Launch) -> None:
@@ -43,6 +43,11 @@ class SharedStream:
         self._runner: Runner | None = None
 
     @property
+    def _rewinds(self) -> bool:
+        """Whether a plan may start anew: from the first row, without a loss of results."""
+        return self.source.rewinds and self.source.checkpoint is None
+
+    @property
     def queries(self) -> tuple[Query, ...]:
         """The queries that run now."""
         return tuple(self._queries.values())
@@ -54,7 +59,12 @@ class SharedStream:
         nothing runs, or the stream ends before the change, queries start from the first row either way. Returns when
         they run. Raises QueryError for a query that cannot begin in the middle.
         """
-        history = self.source.rewinds if history is None else history
+        if history and self.source.checkpoint is not None:
+            raise QueryError(
+                f"`{self.source.name}` goes on from its checkpoint, it does not begin again from the first row",
+                hint="leave `history` out, or define the source with another checkpoint, or without one",
+            )
+        history = self._rewinds if history is None else history
         with self._lock:
             workload = self._queries | {query.name: query for query in queries}
             if history or self._runner is None or not self._change(self._runner, workload):
@@ -88,7 +98,7 @@ class SharedStream:
             store = self._outlets[name].store
             store.add_level(schema.levels[position], position)
             try:
-                if self.source.rewinds:
+                if self._rewinds:
                     self._restart(plan, self._kept(plan))
                 elif self._runner is None or not self._change(self._runner, workload, keep={name}):
                     raise QueryError("the stream has ended", hint="run the cell again with the level in it")
@@ -111,7 +121,7 @@ class SharedStream:
         runner.start()
         queries = {entry.query.name: entry.query for entry in plan.queries}
         self._runner, self._queries, self._outlets = runner, queries, outlets
-        self._plans |= dict.fromkeys(queries, plan)
+        self._plans |= dict.fromkeys(queries, runner.plan)
         if older is not None:
             older.stop()
 

@@ -59,6 +59,11 @@ class BackfillRunner:
         name = f"winquery {self._plan.stream.name}"
         threading.Thread(target=self._watch, name=name, daemon=True).start()
 
+    @property
+    def plan(self) -> SharedPlan:
+        """The only plan there is."""
+        return self._plan
+
     def change(self, plan: SharedPlan) -> int:
         """The number that another plan would have: a job does not take it, see :meth:`wait_for`."""
         carry(self._plan, plan)

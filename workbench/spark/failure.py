@@ -10,6 +10,8 @@ _RAISED = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?$", re.MULTI
 _CAUSED = re.compile(r"^Caused by: (?P<kind>[\w.$]+)(?:: (?P<text>.*))?$", re.MULTILINE)
 #: The first bytes of ZeroMQ, of a Jupyter client that looks for a kernel that is gone, read as a length.
 _STRANGER = "NegativeArraySizeException: -16777216"
+#: Spark waits ten seconds for a Python process of its own to come up, whatever is set.
+_SLOW = "Timed out while waiting for the Python worker to connect back"
 _CRASH = re.compile(r"Fatal Python error: (?P<what>.*)")
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>\S+)')
 
@@ -31,7 +33,26 @@ def root_cause(text: str) -> str:
         return "a Python worker ended unexpectedly; the machine may be short of memory"
     if _STRANGER in text:
         return "another program spoke to a port on which Spark awaited its Python worker; start the query again"
+    if _SLOW in text:
+        return "a Python process of Spark did not start within 10 s, so the machine is overloaded; start again later"
     return _java(text)
+
+
+def worker_trace(text: str) -> str | None:
+    """The Python traceback in the full text of a Spark exception, or the report of a crash; None where there is none.
+
+    Of several tracebacks it is the last one: where the work was done, not where it was waited for.
+    """
+    crash = _CRASH.search(text)
+    if crash is None and _TRACE not in text:
+        return None
+    begin = text.rindex(_TRACE) if crash is None else crash.start()
+    lines = []
+    for line in text[begin:].splitlines():
+        if line.startswith(("\tat ", "Driver stacktrace", "JVM stacktrace", "Caused by: ")):
+            break
+        lines.append(line)
+    return "\n".join(lines).rstrip()
 
 
 def _python(trace: str) -> str:

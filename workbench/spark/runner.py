@@ -15,7 +15,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,15 +25,16 @@ from pyspark.sql import DataFrame, SparkSession
 from workbench.errors import EngineError
 from workbench.feeds import FeedOptions
 from workbench.logical import Workload
-from workbench.plan import SharedPlan, carry, compile_workload
+from workbench.plan import SharedPlan, carry, compile_workload, passage
 from workbench.runtime.wire import Report, decode_report
 from workbench.spark.buckets import bucket_keys
+from workbench.spark.checkpoint import Checkpoint, kept_plan
 from workbench.spark.failure import root_cause
-from workbench.spark.fused import FusedSource, PlanFolder, RunFolder, RunSpec, open_plan
+from workbench.spark.fused import FusedSource, PlanFolder, RunFolder, RunSpec
 from workbench.spark.processor import OUTPUT, BucketProcessor
-from workbench.spark.session import bucket_count, log_tail, this_python
-
-State = Literal["starting", "running", "finished", "stopped", "failed"]
+from workbench.spark.progress import Progress as Progress
+from workbench.spark.session import bucket_count, is_local, log_tail, this_python
+from workbench.spark.shipping import ship
 
 #: How long a failure of the query may go unnoticed, seconds; success and stop are noticed at once.
 _LOOK = 0.25
@@ -41,40 +42,12 @@ _LOOK = 0.25
 _RECENT = 5.0
 
 
-@dataclass(frozen=True)
-class Progress:
-    """Where a stream is. Times in microseconds of event time, None before the first row.
-
-    ``late`` counts late rows by query, ``ahead`` the rows too far in the future to move the watermark, ``dropped``
-    those that could not be read, where the source was told to leave them out. ``slices`` and ``tuples`` (rows) are
-    what is kept, in ``state_bytes``. ``clock`` is the arrival time reached by a replay with a speed.
-    ``batch_seconds`` is how long the latest micro-batch took. ``error`` is one readable line of a failed stream,
-    ``details`` all that Spark said about it.
-    """
-
-    state: State = "starting"
-    rows: int = 0
-    rows_per_s: float = 0.0
-    watermark: int | None = None
-    max_event: int | None = None
-    late: dict[str, int] = field(default_factory=dict)
-    ahead: int = 0
-    dropped: int = 0
-    batches: int = 0
-    batch_seconds: float = 0.0
-    slices: int = 0
-    tuples: int = 0
-    state_bytes: int = 0
-    clock: int | None = None
-    error: str | None = None
-    details: str | None = None
-
-
 class QueryRunner(ABC):
     """Runs one shared plan as one Spark query. Made once, started once; all methods may be called from any thread.
 
     ``on_reports(reports)`` is called for every micro-batch, one report per bucket, in order, on a thread of Spark's;
-    the next micro-batch waits for it. ``checkpoint`` is a folder that outlives the run, None a temporary one.
+    the next micro-batch waits for it. ``checkpoint`` is a folder that outlives the run, None a temporary one. On an
+    older one :meth:`start` first hands on what runs before it led to; a micro-batch that broke off comes again.
     """
 
     def __init__(
@@ -87,7 +60,8 @@ class QueryRunner(ABC):
         self._session = session
         self._plan = plan
         self._on_reports = on_reports
-        self._checkpoint = checkpoint
+        self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint)
+        self._buckets = 0
         self._lock = threading.Lock()
         self._moved = threading.Condition(self._lock)
         self._version = 0
@@ -104,20 +78,36 @@ class QueryRunner(ABC):
         self._query: Any = None
 
     def start(self) -> None:
-        """Start the query on Spark and return. Raises EngineError where Spark refuses it."""
+        """Start the query on Spark and return. Raises EngineError where Spark or the checkpoint refuses it."""
+        context, kept = self._session.sparkContext, self._checkpoint
+        self._buckets = bucket_count(context)
+        if kept is not None:
+            kept.open(self._buckets)
+            self._buckets = kept.buckets
         # Below the context's own folder, which the JVM removes even when this process is killed.
-        scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=self._session.sparkContext._temp_dir))
-        lasting = self._checkpoint or scratch
+        scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=context._temp_dir))
+        lasting = scratch if kept is None else kept.path
         self._plans = PlanFolder(lasting / "winquery-plans")
-        self._publish()
         try:
-            with this_python(self._session.sparkContext):
-                self._query = self._launch(scratch, lasting)
-        except PySparkException as error:
-            shutil.rmtree(scratch, ignore_errors=True)
-            raise EngineError(root_cause(str(error))) from error
+            if not is_local(context):
+                ship(context)
+            self._publish()
+            self._refill()
+            if self._ending is None:  # else the checkpoint is that of a stream that has ended
+                with this_python(context):
+                    self._query = self._launch(scratch, lasting)
+        except BaseException as error:
+            self._leave(scratch)
+            if isinstance(error, PySparkException):
+                raise EngineError(root_cause(str(error))) from error
+            raise
         name = f"winquery {self._plan.stream.name}"
         threading.Thread(target=self._watch, args=(scratch,), name=name, daemon=True).start()
+
+    @property
+    def plan(self) -> SharedPlan:
+        """The newest plan, as it runs: on an older checkpoint queries keep the partials that they read before."""
+        return self._plan
 
     @property
     def version(self) -> int:
@@ -194,6 +184,10 @@ class QueryRunner(ABC):
         """The arrival time reached by the latest micro-batch, of a source that has such."""
         return None
 
+    def _place(self, scratch: Path) -> Path:
+        """The folder of Spark's checkpoint."""
+        return scratch / "checkpoint" if self._checkpoint is None else self._checkpoint.path
+
     def _write(
         self, messages: DataFrame, checkpoint: Path, given: Mapping[int, bytes] | None = None, **trigger: Any
     ) -> Any:
@@ -212,14 +206,24 @@ class QueryRunner(ABC):
         """The plan as the first of the stream, or on an older checkpoint as a change of the last one there."""
         self._version = self._plans.newest()
         if self._version:
-            running = open_plan(self._plans.read(self._version))
+            running = kept_plan(self._plans, self._version)
             queries = tuple(entry.query for entry in self._plan.queries)
             self._plan = compile_workload(Workload(self._plan.stream, queries), running=running)
+            self._progress = replace(self._progress, resumed=str(passage(running, self._plan)))
             if self._plan == running:
                 return
-            carry(running, self._plan)
         self._version += 1
         self._plans.publish(self._version, pickle.dumps(self._plan))
+
+    def _refill(self) -> None:
+        """Hand on what earlier runs have led to."""
+        if self._checkpoint is None:
+            return
+        for batch, reports in self._checkpoint.led_to(self._plans, self._plan):
+            self._on_reports(reports)
+            self._count(batch, reports)
+        self._recent.clear()
+        self._progress = replace(self._progress, state="starting")
 
     def _apply(self, results: DataFrame, batch: int) -> None:
         """Spark's callback with the result blobs of one micro-batch."""
@@ -229,6 +233,8 @@ class QueryRunner(ABC):
         try:
             payloads = results.toArrow().column("payload").to_pylist()
             reports = [replace(decode_report(payload), batch=batch) for payload in payloads]
+            if self._checkpoint is not None:
+                self._checkpoint.record.put(batch, payloads)
             self._on_reports(reports)
             self._count(batch, reports)
         except Exception:
@@ -287,14 +293,22 @@ class QueryRunner(ABC):
                 error=None if self._ending else "Spark's Java process has ended",
                 details=f"{error}\n{log_tail()}",
             )
-        _remove(scratch)
+        self._leave(scratch)
         with self._lock:
             self._recent.clear()
             self._progress = end
             self._over.set()
             self._moved.notify_all()
 
+    def _leave(self, scratch: Path) -> None:
+        """Nothing of the run stays but its checkpoint, which is free for another one."""
+        _remove(scratch)
+        if self._checkpoint is not None:
+            self._checkpoint.close()
+
     def _live(self) -> Progress:
+        if self._query is None:
+            return replace(self._progress, state="finished")
         while not self._wake.wait(_LOOK) and self._goes_on():
             pass
         query = self._query
@@ -339,7 +353,7 @@ class StreamRunner(QueryRunner):
 
     def _launch(self, scratch: Path, lasting: Path) -> Any:
         session = self._session
-        keys = bucket_keys(bucket_count(session.sparkContext))
+        keys = bucket_keys(self._buckets)
         self._folder = RunFolder(scratch / "run")
         self._folder.write(
             RunSpec(
@@ -353,7 +367,7 @@ class StreamRunner(QueryRunner):
         )
         session.dataSource.register(FusedSource)
         source = session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path)).load()
-        return self._write(source, self._checkpoint or scratch / "checkpoint")
+        return self._write(source, self._place(scratch))
 
     def _request_finish(self) -> None:
         self._folder.request_finish()

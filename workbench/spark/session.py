@@ -33,13 +33,19 @@ LOCAL_BUCKETS = 8
 #: ever wins back: docs/decisions/0002-a-light-jvm.md.
 _JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
+_LOOPBACK = "127.0.0.1"
+
 _lock = threading.RLock()
 _ours: tuple[SparkContext, SparkSession] | None = None
 #: What the JVM and its Python workers print, instead of into the notebook; an unnamed file, gone with its processes.
 _log: IO[bytes] | None = None
 
 
-def get_session(*, master: str = "local[*]", ui: bool = False) -> SparkSession:
+#: All cores, and another try for a task whose worker was killed; Spark's own default is to give up at once.
+LOCAL = "local[*,3]"
+
+
+def get_session(*, master: str = LOCAL, ui: bool = False) -> SparkSession:
     """The session for our queries; the same object until its Spark context ends.
 
     A running context is reused and its settings stay as they are; ``master`` and ``ui`` matter only where none runs.
@@ -79,7 +85,7 @@ def is_running() -> bool:
 
 def bucket_count(context: SparkContext) -> int:
     """Shuffle partitions, and so buckets, of our queries: one per core, few locally."""
-    return max(1, min(context.defaultParallelism, LOCAL_BUCKETS if _is_local(context) else 4 * LOCAL_BUCKETS))
+    return max(1, min(context.defaultParallelism, LOCAL_BUCKETS if is_local(context) else 4 * LOCAL_BUCKETS))
 
 
 @contextlib.contextmanager
@@ -90,7 +96,7 @@ def this_python(context: SparkContext) -> Iterator[None]:
     the executors' interpreter is for whoever set the cluster up to choose.
     """
     theirs = context.pythonExec
-    if _is_local(context):
+    if is_local(context):
         context.pythonExec = sys.executable
     try:
         yield
@@ -107,8 +113,14 @@ def log_tail(lines: int = 20) -> str:
     return "\n".join(text.splitlines()[-lines:])
 
 
-def _is_local(context: SparkContext) -> bool:
-    return bool(context.master.startswith("local"))
+def is_local(context: SparkContext) -> bool:
+    """Whether all of Spark is on this machine."""
+    return _is_master_local(context.master)
+
+
+def _is_master_local(master: str) -> bool:
+    """Whether all of Spark is on this machine: ``local[...]``, or ``local-cluster[...]``, a cluster of processes."""
+    return master.startswith("local")
 
 
 def _running_context() -> SparkContext | None:
@@ -156,14 +168,22 @@ def _forget(context: SparkContext) -> None:
 def _start(master: str, ui: bool) -> SparkContext:
     global _log
     conf = SparkConf(loadDefaults=False).setAppName("winquery").setMaster(master)
-    for name, value in _core_settings(ui).items():
+    for name, value in {**_core_settings(ui), **(_local_settings() if _is_master_local(master) else {})}.items():
         conf.set(name, value)
     # Workers take this very interpreter: PySpark reads the environment once, when a context starts.
     python = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    with _environment("PYSPARK_PYTHON", python), _environment("SPARK_HOME", lean_home()), _own_interrupt():
+    address = os.environ.get("SPARK_LOCAL_IP", _LOOPBACK) if _is_master_local(master) else None
+    with (
+        _environment("PYSPARK_PYTHON", python),
+        _environment("SPARK_HOME", lean_home()),
+        _environment("SPARK_LOCAL_IP", address),
+        _own_interrupt(),
+    ):
         if SparkContext._gateway is None:
-            options = [*_JVM_OPTIONS, *jvm_options(ensure_java())]
-            conf.set("spark.driver.extraJavaOptions", " ".join(options))
+            options = " ".join([*_JVM_OPTIONS, *jvm_options(ensure_java())])
+            conf.set("spark.driver.extraJavaOptions", options)
+            if master.startswith("local-cluster"):
+                conf.set("spark.executor.extraJavaOptions", options)
             _log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the JVM
             try:
                 gateway = launch_gateway(conf, {"stdout": _log, "stderr": _log})
@@ -182,14 +202,23 @@ def _warm_up(session: SparkSession) -> None:
 
 
 def _core_settings(ui: bool) -> dict[str, str]:
-    scratch = tempfile.gettempdir()
     return {
         "spark.ui.enabled": str(ui).lower(),
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",
+        "spark.python.worker.faulthandler.enabled": "true",
+        # One task per core and all data in blobs: waiting for a "better" core only delays a batch.
+        "spark.locality.wait": "0s",
+    }
+
+
+def _local_settings() -> dict[str, str]:
+    """Where all of Spark is on this machine. On a cluster, addresses, folders and Pythons are of its own choice."""
+    scratch = tempfile.gettempdir()
+    return {
         # Loopback only: nothing of a notebook's Spark should listen on the network.
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": _LOOPBACK,
+        "spark.driver.host": _LOOPBACK,
         # Files, not ports: clients of Jupyter kernels that are gone try their ports for ever, and a worker's new
         # port may be one of them. What they send then is read as a length, and the query fails.
         "spark.python.unix.domain.socket.enabled": str(os.name == "posix").lower(),
@@ -198,9 +227,6 @@ def _core_settings(ui: bool) -> dict[str, str]:
         "spark.sql.warehouse.dir": os.path.join(scratch, f"winquery-warehouse-{os.getpid()}"),
         "spark.pyspark.python": sys.executable,
         "spark.python.daemon.module": "workbench.spark.daemon",
-        "spark.python.worker.faulthandler.enabled": "true",
-        # One task per core and all data in blobs: waiting for a "better" core only delays a batch.
-        "spark.locality.wait": "0s",
     }
 
 
@@ -223,7 +249,7 @@ def _sql_settings(context: SparkContext) -> dict[str, str]:
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
-    if _is_local(context):
+    if is_local(context):
         # The usual manager runs some 40 programs (`chmod`, `readlink`) per micro-batch on a local disk, this one 8.
         manager = f"{streaming}.checkpointing.FileSystemBasedCheckpointFileManager"
         settings["spark.sql.streaming.checkpointFileManagerClass"] = manager

@@ -31,7 +31,7 @@ from workbench.spark.failure import root_cause
 from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, at_home_in, columns_of, messages
 from workbench.spark.fused import open_plan, without_tables
 from workbench.spark.runner import QueryRunner
-from workbench.spark.session import bucket_count, session_like, this_python
+from workbench.spark.session import session_like, this_python
 
 
 class SignalFolder:
@@ -81,11 +81,11 @@ class FrameRunner(QueryRunner):
             return version
 
     def _launch(self, scratch: Path, lasting: Path) -> Any:
-        self._place = self._checkpoint or scratch / "checkpoint"
-        keys = bucket_keys(bucket_count(self._session.sparkContext))
+        self._folder = self._place(scratch)
+        keys = bucket_keys(self._buckets)
         self._signals = SignalFolder(lasting / "winquery-signals", keys)
         self._frame = at_home_in(self._session, self._options.frame)
-        self._epochs = Epochs(self._plans.path, self._place)
+        self._epochs = Epochs(self._plans.path, self._folder)
         self._epochs.begin(self._version)
         return self._run()
 
@@ -99,7 +99,7 @@ class FrameRunner(QueryRunner):
         rows = columns_of(self._frame, names).mapInArrow(fold, MESSAGES)
         signals = self._session.readStream.schema(MESSAGES).parquet(str(self._signals.path))
         given = {needed[v]: encode_plan(v, without_tables(plan)) for v, plan in opened.items()}
-        return self._write(rows.union(signals), self._place, given, **self._trigger)
+        return self._write(rows.union(signals), self._folder, given, **self._trigger)
 
     def _again(self) -> None:
         try:

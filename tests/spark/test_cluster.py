@@ -1,0 +1,103 @@
+"""Executors in processes of their own, as a cluster has them: the package is sent to them, and one is killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from workbench.spark.shipping import package_zip
+
+pytestmark = pytest.mark.spark
+
+CODE = """
+    import os
+    import sys
+    from pathlib import Path
+
+    import psutil
+    from pyspark.sql import SparkSession
+
+    from tests.spark.faults import Finals, counted, kill, run
+    from workbench.spark.session import get_session
+    from workbench.spark.shipping import ship
+
+    path, checkpoint = sys.argv[1:]
+    mine = (
+        SparkSession.builder.master("local-cluster[2,1,1024]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.python.unix.domain.socket.enabled", "true")
+        .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .getOrCreate()
+    )
+    mine.sparkContext.setLogLevel("OFF")
+    ship(mine.sparkContext)
+
+    def where(_):
+        import workbench.runtime
+        return os.getppid(), workbench.__file__
+
+    found = dict(mine.sparkContext.parallelize(range(2), 2).map(where).collect())
+    assert all("winquery.zip" in file for file in found.values()), found
+    executors = [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if process.name() == "java" and "org.apache.spark.executor.CoarseGrainedExecutorBackend" in process.cmdline()
+    ]
+    assert len(executors) == 2, executors
+    got = Finals()
+
+    def keep(reports):
+        got(reports)
+        if len(got.rows) == 2:
+            kill(executors[0])
+
+    progress = run(get_session(), path, Path(checkpoint), keep, bite=200)
+    said = progress.error, (progress.details or "")[:2_000]
+    assert (progress.state, progress.rows) == ("finished", 1_000), said
+    assert not executors[0].is_running() or executors[0].status() == psutil.STATUS_ZOMBIE
+    assert got.found == counted(), got.found
+    print("right")
+    mine.stop()
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_executor(recording: Callable[..., str], tmp_path: Path) -> None:
+    """Without PYTHONPATH: executors have the package from the driver, or installed, but the driver's goes first."""
+    home = tmp_path / "home"  # executors keep their logs in Spark's home
+    home.mkdir()
+    for part in ("bin", "jars"):
+        (home / part).symlink_to(Path(pyspark.__file__).parent / part)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    code = f"import sys; sys.path[:0] = {sys.path!r}\n{textwrap.dedent(CODE)}"
+    done = subprocess.run(
+        [sys.executable, "-c", code, recording(), str(tmp_path / "checkpoint")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4_000:]
+    assert done.stdout == "right\n"
+
+
+def test_the_zip_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
+    names = zipfile.ZipFile(package_zip(tmp_path / "p.zip")).namelist()
+    assert {"workbench/__init__.py", "workbench/kernels/jit.py", "workbench/spark/processor.py"} <= set(names)
+    assert all(name.startswith("workbench/") and "__pycache__" not in name for name in names)
+    path = str(tmp_path / "p.zip")
+    code = f"import sys; sys.path.insert(0, {path!r}); import workbench.runtime; print(workbench.runtime.__file__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "p.zip" in done.stdout
