@@ -34,7 +34,7 @@ Array = npt.NDArray[Any]
 #: More windows than these, of all keys, are not filled at once.
 MOST = 1 << 24
 #: The first window of a key that has none yet.
-_NONE = 4 * LIMIT
+_NONE = 2**63 - 1
 
 
 @dataclass
@@ -240,7 +240,7 @@ class Filling:
 
     def _widen(self, keys: int) -> None:
         more = keys - len(self._first)
-        self._first = np.concatenate([self._first, np.full(more, _NONE)])
+        self._first = np.concatenate([self._first, np.full(more, _NONE, np.int64)])
         for user in self._previous:
             kinds = [named.expression.type for named in user.entry.query.values]
             old = user.carried or [pa.array([], kind) for kind in kinds]
