@@ -78,10 +78,6 @@ def test_a_stream_on_executors_of_their_own(recording: Callable[..., str], tmp_p
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    "WINQUERY_NIGHTLY" not in os.environ,
-    reason="does not pass: the stream ends with an error, see docs/operations.md",
-)
 def test_a_killed_executor(recording: Callable[..., str], tmp_path: Path) -> None:
     run_on_cluster(recording(), tmp_path, "kill")
 
