@@ -16,8 +16,8 @@ LONG = 180.0
 class Finals:
     """Keeps the final results of all runs; one that comes again must be the same.
 
-    The micro-batch before which ``let_pass`` others have come hangs, ``inside`` the callback, until ``gate`` opens. What
-    an earlier run has recorded comes on the thread that starts the next one, and does not count.
+    The micro-batch before which ``let_pass`` others have come hangs, ``inside`` the callback, until ``gate`` opens.
+    What an earlier run has recorded comes on the thread that starts the next one, and does not count.
     """
 
     def __init__(self) -> None:
