@@ -54,7 +54,7 @@ def test_a_killed_python_process(spark: Any, recording: Callable[..., str], tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20 if "WINQUERY_NIGHTLY" in os.environ else 2))
+@pytest.mark.parametrize("seed", range(20 if "WINQUERY_NIGHTLY" in os.environ else 1))
 def test_a_killed_python_process_at_many_moments(
     spark: Any, recording: Callable[..., str], tmp_path: Path, seed: int
 ) -> None:
@@ -92,7 +92,7 @@ def test_a_killed_driver(spark: Any, recording: Callable[..., str], tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20 if "WINQUERY_NIGHTLY" in os.environ else 2))
+@pytest.mark.parametrize("seed", range(20 if "WINQUERY_NIGHTLY" in os.environ else 1))
 def test_a_killed_driver_at_many_moments(
     spark: Any, recording: Callable[..., str], tmp_path: Path, seed: int
 ) -> None:
