@@ -1,7 +1,7 @@
 """One figure of one value column: its sources, a line for each key, bands, marks. Bokeh models only.
 
-BokehJS does so much for each renderer whenever a plot is painted that a renderer for each key took more than half of a
-refresh; so one renderer draws the lines of all keys.
+BokehJS does so much for each renderer whenever a plot is painted that a renderer for each key took more than half of
+a refresh; so one renderer draws the lines of all keys.
 """
 
 from __future__ import annotations
