@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from benchmarks.workloads import soak, spark_bytes
@@ -29,9 +27,6 @@ def test_growth_is_from_the_second_fifth_to_the_last() -> None:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.skipif(
-    "WINQUERY_NIGHTLY" not in os.environ, reason="needs a machine of its own to keep its pace; set WINQUERY_NIGHTLY=1"
-)
 def test_a_minute_of_soak() -> None:
     """A plan change every ten seconds: the results are right, and threads and open files do not grow."""
     figures = soak.soak_in_a_process(60, 10)
