@@ -107,4 +107,4 @@ def test_what_a_workload_says_about_itself_is_in_every_line() -> None:
 
 def test_workloads_of_a_group_are_listed_together() -> None:
     groups = [workload.group for workload in WORKLOADS.values()]
-    assert [group for group, _ in groupby(groups)] == ["product", "kernels", "papers"]
+    assert [group for group, _ in groupby(groups)] == ["product", "kernels", "papers", "spark"]

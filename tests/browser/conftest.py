@@ -19,9 +19,13 @@ def screenshots() -> Path:
     return Path(os.environ.get("WINQUERY_SCREENSHOTS") or REPOSITORY / "artifacts" / "screenshots")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """A headless Chromium of the machine; skips where there is none."""
+    """A headless Chromium of the machine; skips where there is none.
+
+    Not for the whole session: Playwright keeps an event loop running in this thread, and tests of other folders
+    start one of their own.
+    """
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     found = find_chromium()
     if found is None:

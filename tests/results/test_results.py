@@ -124,7 +124,11 @@ def test_listeners_hear_of_changes_until_they_cancel() -> None:
 
 def test_an_unknown_level_is_refused_with_the_nearest() -> None:
     with pytest.raises(QueryError, match="did you mean `30 s / 5 s`"):
-        QueryResults(SCHEMA).table("30s / 5s")
+        QueryResults(SCHEMA).table("30 s / 6 s")
+
+
+def test_a_level_may_be_named_in_other_units() -> None:
+    assert QueryResults(SCHEMA).level_index("0.5 min / 5000ms") == 1
 
 
 def test_readers_and_writer_do_not_disturb_each_other() -> None:
