@@ -2,8 +2,8 @@
 
 Both in one Spark with its own settings, as users have it: Parquet files, two a micro-batch, everything that is there
 (``availableNow``). The counting gives one number for each batch of rows to Spark's ``noop`` sink: it is what handing
-the rows to Python costs, which nothing on this way can be quicker than. Ours goes to the last final window of a minute
-every second by 1,000 keys. In turns, the median of a few rounds after one that does not count.
+the rows to Python costs, which nothing on this way can be quicker than. Ours goes to the last final window of a
+minute every second by 1,000 keys. In turns, the median of a few rounds after one that does not count.
 """
 
 from __future__ import annotations

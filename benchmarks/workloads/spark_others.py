@@ -2,8 +2,8 @@
 
 Each contestant reads the Parquet files of the recording, in a process of its own with two cores at its disposal, and
 says how many windows there are and how many rows are in them, which must be as many as ours. The others are measured
-on a part of the rows that lasts for seconds (they handle each row in each window it is in), ours on all of them; speeds
-are rows a second. Both must be there: ``pip install 'winquery[peers]'``.
+on a part of the rows that lasts for seconds (they handle each row in each window it is in), ours on all of them;
+speeds are rows a second. Both must be there: ``pip install 'winquery[peers]'``.
 
 Apache Flink's Python API is not among them: docs/spark.md says why.
 """
@@ -47,12 +47,9 @@ def part_of(rows: int, count: int) -> pa.Table:
 
 def spans() -> list[tuple[timedelta, timedelta]]:
     """Size and slide of each level."""
-    units = {"second": 1, "minute": 60}
     found = []
     for level in LEVELS:
-        size, slide = (
-            timedelta(seconds=int(number) * units[unit]) for number, unit in re.findall(r"(\d+) (second|minute)", level)
-        )
+        size, slide = (timedelta(**{f"{unit}s": int(n)}) for n, unit in re.findall(r"(\d+) (second|minute)", level))
         found.append((size, slide))
     return found
 
@@ -87,7 +84,8 @@ def bytewax(rows: int, count: int) -> dict[str, Any]:
     begin = time.perf_counter()
     run_main(flow)
     seconds = time.perf_counter() - begin
-    return {"seconds": seconds, "totals": [[len(each), sum(int(value[1][2]) for _, value in each)] for each in levels]}
+    totals = [[len(each), sum(int(value[1][2]) for _, value in each)] for each in levels]
+    return {"seconds": seconds, "totals": totals}
 
 
 def pathway(rows: int, count: int) -> dict[str, Any]:
