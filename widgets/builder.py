@@ -8,9 +8,10 @@ from typing import Any
 
 import ipywidgets as ipw
 
-from workbench.errors import WorkbenchError
+from workbench.errors import QueryError, WorkbenchError
 from workbench.logical import Stream
 from workbench.time import DAY, HOUR, MINUTE, format_duration
+from workbench.widgets.cell import CellButton
 from workbench.widgets.draft import DURATIONS, FUNCTIONS, Draft, Value, columns_for, likely_keys
 
 #: Levels at most; with more the form would not fit on a page.
@@ -24,8 +25,8 @@ _PRE = (
 
 class QueryForm(ipw.VBox):  # type: ignore[misc]
     """The form. It owns no query: ``plan(sql, name)`` gives the picture of the plan as HTML and raises WorkbenchError
-    for what cannot be run, ``create(cell)`` puts a cell into the notebook and returns a remark about it, ``run(sql,
-    name)`` starts the query and returns the widget that shows it.
+    for what cannot be run, ``run(sql, name)`` starts the query and returns the widget that shows it. ``create(cell)``
+    hands a cell over where the page cannot put it into the notebook itself, and returns a remark about it.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
         self._value_box, self._level_box = ipw.VBox(), ipw.VBox()
         self.add_value = ipw.Button(description="+ aggregate", layout=ipw.Layout(width="120px"))
         self.add_level = ipw.Button(description="+ level", layout=ipw.Layout(width="120px"))
-        self.create_cell = ipw.Button(description="Create cell", button_style="primary")
+        self.create_cell = CellButton(self._put)
         self.run_query = ipw.Button(description="Run", button_style="success")
         self.said = ipw.HTML()
         self.sql = ipw.HTML()
@@ -59,9 +60,9 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
             widget.observe(lambda change: self._changed(), "value")
         self.add_value.on_click(lambda button: self._more_values("avg"))
         self.add_level.on_click(lambda button: self._more_levels())
-        self.create_cell.on_click(lambda button: self._act(self._put))
         self.run_query.on_click(lambda button: self._act(self._start))
         super().__init__(self._parts(), layout=ipw.Layout(width="100%", padding="4px"))
+        self.create_cell.shown_in = self.model_id
         self._begin()
 
     @property
@@ -168,9 +169,12 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
                 raise WorkbenchError("there is no aggregate", hint="press `+ aggregate`")
             sql = self.draft.sql()
             self.sql.value = f'<pre style="{_PRE}">{escape(sql)}</pre>'
+            if not self.name.value.isidentifier():
+                raise QueryError(f"`{self.name.value}` cannot name a query", hint="use letters, digits and `_`")
             self.picture.value = self._plan(sql, self.name.value)
+            self.create_cell.cell = self.draft.cell(self.name.value)
         except WorkbenchError as error:
-            self.picture.value = ""
+            self.picture.value = self.create_cell.cell = ""
             self._complain(error)
 
     def _act(self, action: Callable[[], None]) -> None:
@@ -179,8 +183,14 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
         except WorkbenchError as error:
             self._complain(error)
 
-    def _put(self) -> None:
-        self.said.value = escape(self._create(self.draft.cell(self.name.value)))
+    def _put(self, done: bool) -> None:
+        def hand_over() -> None:
+            self.said.value = escape(self._create(self.create_cell.cell))
+
+        if done:
+            self.said.value = "the cell stands below"
+        else:
+            self._act(hand_over)
 
     def _start(self) -> None:
         self.place.children = (self._run(self.draft.sql(), self.name.value),)
