@@ -9,7 +9,7 @@ from typing import Any
 import ipywidgets as ipw
 
 from workbench.errors import QueryError, WorkbenchError
-from workbench.logical import Stream
+from workbench.logical import Stream, Window
 from workbench.time import DAY, HOUR, MINUTE, format_duration
 from workbench.widgets.cell import CellButton
 from workbench.widgets.draft import DURATIONS, FUNCTIONS, Draft, Value, columns_for, likely_keys
@@ -148,16 +148,35 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
     def _more_levels(self) -> None:
         if len(self.levels) >= LEVELS:
             return
+        # All sliders on the same axis: the text beside them must not take room by its length.
         slider = ipw.SelectionRangeSlider(
             options=[(format_duration(each), each) for each in DURATIONS],
-            value=_NEXT[len(self.levels)],
-            layout=ipw.Layout(width="98%"),
+            value=next(pair for pair in _NEXT if pair not in [each.value for each in self.levels]),
+            readout=False,
+            layout=ipw.Layout(flex="1 1 auto", width="auto", min_width="120px"),
         )
-        slider.observe(lambda change: self._changed(), "value")
+        told = ipw.Label(layout=ipw.Layout(flex="0 0 170px", width="170px"))
+        away = ipw.Button(icon="times", tooltip="take it away", layout=ipw.Layout(width="34px"))
+        row = ipw.HBox([slider, told, away])
+
+        def tell(change: Any = None) -> None:
+            slide, size = slider.value
+            told.value = Window(size, slide).label
+            self._changed()
+
+        def remove(button: Any) -> None:
+            self.levels.remove(slider)
+            self._level_box.children = tuple(each for each in self._level_box.children if each is not row)
+            self.add_level.disabled = False
+            self._changed()
+
         self.levels.append(slider)
-        self._level_box.children = tuple(self.levels)
+        slider.observe(tell, "value")
+        away.on_click(remove)
+        kept = self._level_box.children if len(self.levels) > 1 else ()
+        self._level_box.children = (*kept, row)
         self.add_level.disabled = len(self.levels) >= LEVELS
-        self._changed()
+        tell()
 
     def _changed(self) -> None:
         """Show the SQL and the plan of what is chosen, or why it cannot be run."""
@@ -165,8 +184,9 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
             return
         self.said.value = ""
         try:
-            if not self.values:
-                raise WorkbenchError("there is no aggregate", hint="press `+ aggregate`")
+            for chosen, noun in ((self.values, "aggregate"), (self.levels, "level")):
+                if not chosen:
+                    raise WorkbenchError(f"there is no {noun}", hint=f"press `+ {noun}`")
             sql = self.draft.sql()
             self.sql.value = f'<pre style="{_PRE}">{escape(sql)}</pre>'
             if not self.name.value.isidentifier():

@@ -115,7 +115,7 @@ class DashboardView:
         self.axis = TimeAxis()
         self._bounds = WindowBounds()
         self.picker = KeyPicker(results, top)
-        self.controls = Controls(self.title, self.axis.modes, self.picker.root, theme, bool(self.backing.roles.bands))
+        self.controls = Controls(self.title, self.axis.modes, self.picker, theme, bool(self.backing.roles.bands))
         self.keys = key_source()
         self.panels = [Panel(name, self.axis.range, self._bounds, height, self.keys) for name in names]
         # The time axis is one for all: only the lowest figure names it and its times.

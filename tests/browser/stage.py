@@ -45,7 +45,7 @@ def add_level(label):
 
 backing = Backing(lambda: state, Roles({"mean_delay": ("least", "worst")}, "n"),
                   lambda: {"SQL": "SELECT carrier, avg(dep_delay) AS mean_delay", "Python": "import workbench"},
-                  add_level)
+                  lambda: "<b>no plan stands behind this stage</b>", add_level)
 
 def fill():
     last = began + 40 * HOUR

@@ -110,10 +110,24 @@ def test_aggregates_and_levels_come_and_go(stage: Stage) -> None:
         row.children[2].click()
     assert form.values == []
     assert "there is no aggregate" in form.said.value
+    form.add_value.click()
     form.add_level.click()
     form.add_level.click()
     assert len(form.levels) == 4
     assert form.add_level.disabled
+    slider, told, away = form._level_box.children[1].children
+    slider.value = (HOUR, HOUR)
+    assert told.value == "1 hour"
+    away.click()
+    assert slider not in form.levels
+    assert not form.add_level.disabled
+    assert "'1 hour'" not in form.sql.value
+    for row in list(form._level_box.children):
+        row.children[2].click()
+    assert "there is no level" in form.said.value
+    form.add_level.click()
+    assert form.said.value == ""
+    assert form.create_cell.cell.count("zoom(") == 1
 
 
 def test_two_equal_levels_and_values_are_one(stage: Stage) -> None:

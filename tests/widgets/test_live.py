@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 import zlib
+from base64 import b64decode
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +22,8 @@ from tests.widgets.conftest import BEGAN
 from workbench.results import QueryResults
 from workbench.time import HOUR
 from workbench.widgets import HOLD, DashboardView, LiveDashboard
+from workbench.widgets import live as live_module
+from workbench.widgets.still import LIVE, STILL
 
 
 def wait_for(condition: Callable[[], Any], seconds: float = 20.0) -> None:
@@ -228,11 +234,42 @@ def test_showing_a_name_again_closes_the_one_before(
     capsys.readouterr()
 
 
-def test_the_mimebundle_holds_a_picture_and_the_widget(live: Wire) -> None:
-    bundle, _ = live._repr_mimebundle_()
-    assert bundle["image/svg+xml"].startswith("<svg")
-    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == live.model_id
-    assert bundle["text/plain"] == "<live dashboard `delays`>"
+class Shown:
+    """What `display` has shown: bundles, and for each a handle by which it is shown anew."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bundles: list[dict[str, Any]] = []
+        monkeypatch.setattr(live_module, "display", self)
+
+    def __call__(self, bundle: dict[str, Any], raw: bool, display_id: bool) -> Any:
+        self.bundles.append(bundle)
+        place = len(self.bundles) - 1
+        return SimpleNamespace(update=lambda new, raw: self.bundles.__setitem__(place, new))
+
+
+def test_a_dashboard_is_followed_by_a_picture_until_it_is_one(live: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no kernel answers, JupyterLab would show nothing else of an output that holds a widget."""
+    shown = Shown(monkeypatch)
+    live._ipython_display_()
+    widget, still = shown.bundles
+    assert widget["application/vnd.jupyter.widget-view+json"]["model_id"] == live.model_id
+    assert (widget["text/plain"], widget["text/html"]) == ("<live dashboard `delays`>", "")
+    found = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', still["text/html"])
+    assert found
+    assert b64decode(found.group(1)).startswith(b"<svg")
+    assert live._repr_mimebundle_() == (widget, {})
+    live.close()
+    picture, nothing = shown.bundles
+    assert picture.keys() == {"text/plain", "image/svg+xml"}
+    assert picture["image/svg+xml"].startswith("<svg")
+    assert set(nothing.values()) == {""}
+
+
+def test_the_page_names_the_outputs_as_the_kernel_does() -> None:
+    """The style sheet of the picture and the script of the page meet in two names of classes."""
+    script = Path(live_module.__file__).with_name("live.js").read_text()
+    for name in (STILL, LIVE):
+        assert f'"{name}"' in script
 
 
 def test_a_page_that_applies_the_patches_has_the_document_of_the_kernel(
