@@ -61,7 +61,7 @@ class Controls:
         )  # fmt: skip
         self.menu = Select(options=[NOTHING], value=NOTHING, width=94, visible=False, stylesheets=sheets)
         self.header = Row(
-            self._title, self.views, modes, self.pause, self.level, self.finer, self.menu, self.options,
+            self._title, self.views, modes, self.pause, self.level, self.menu, self.options,
             sizing_mode="stretch_width",
             styles={"flex-wrap": "wrap", "row-gap": "0"},
         )  # fmt: skip
@@ -70,6 +70,8 @@ class Controls:
         )
         self.choices = Column(line, keys.chips, sizing_mode="stretch_width", visible=False)
         self.strip = Div(text="", sizing_mode="stretch_width", margin=(2, 8, 4, 8))
+        # The offer comes and goes: beside the header's buttons it would push the plots down and up.
+        self.facts = Row(self.strip, self.finer, sizing_mode="stretch_width")
         box = {"max-height": "460px", "overflow": "auto", "color": "var(--wq-ink)", "font": f"13px {FONT}"}
         self.table = Div(text="", sizing_mode="stretch_width", visible=False, styles=box)
         self.plan = Div(text="", sizing_mode="stretch_width", visible=False, styles=box | {"max-height": "none"})

@@ -17,7 +17,7 @@ ROWS = 100
 _STYLE = (
     "<style>table{border-collapse:collapse;font-variant-numeric:tabular-nums;width:100%}"
     "th{position:sticky;top:0;background:var(--wq-raised);text-align:right;font-weight:600}"
-    "th,td{padding:3px 8px;border-bottom:1px solid var(--wq-grid);white-space:nowrap}"
+    "th,td{padding:3px 6px;border-bottom:1px solid var(--wq-grid);white-space:nowrap}"
     "td{text-align:right}th.t,td.t{text-align:left}.o{color:var(--wq-muted)}.r{color:var(--wq-busy)}</style>"
 )
 

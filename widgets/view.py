@@ -129,7 +129,7 @@ class DashboardView:
         )
         self.root = Column(
             self.controls.header,
-            self.controls.strip,
+            self.controls.facts,
             self.controls.choices,
             self._lines,
             self.multiples.root,
