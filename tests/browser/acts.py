@@ -12,7 +12,8 @@ LIGHT, DARK = "rgb(255, 255, 255)", "rgb(17, 20, 24)"
 
 #: Lines and range of each figure on show in the newest dashboard: per line its key, form and points.
 LINES = """() => {
-  const models = [...Bokeh.documents.at(-1)._all_models.values()]
+  const models = [...(window.Bokeh?.documents.at(-1)?._all_models.values() ?? [])]
+  if (models.length === 0) return {figures: []}
   const {start, end} = models.find((model) => model.type === "Range1d")
   const figures = models.filter((model) => model.type === "ColumnDataSource" && "first" in model.data)
   return {start, end, figures: figures.map(({data}) => data.label.map((label, line) => ({
@@ -34,7 +35,7 @@ def choose(page: LabPage, offered: str, text: str) -> None:
 
 
 def theme(page: LabPage, name: str) -> None:
-    """Change JupyterLab's theme: ``'Light'`` or ``'Dark'``; returns once the dashboard has followed, if one is there."""
+    """Change JupyterLab's theme to ``'Light'`` or ``'Dark'``; a dashboard, if there is one, has followed then."""
     page.page.evaluate(
         "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", f"JupyterLab {name}"
     )

@@ -6,7 +6,6 @@ import io
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
@@ -18,16 +17,18 @@ from tests.browser.stage import FILL, SHOW
 
 pytestmark = pytest.mark.browser
 
-#: Twice the windows of one key at the level of an hour: five of them revised.
+#: Revises six windows of a key.
 REVISE = """
 running = False
 writer.join()
-results.apply([ResultBatch.of(1, np.arange(began + 30 * HOUR, began + 31 * HOUR, 10 * MINUTE), (pa.array(['AA'] * 6),),
+late = np.arange(began + 30 * HOUR, began + 31 * HOUR, 10 * MINUTE)
+results.apply([ResultBatch.of(1, late, (pa.array(['AA'] * 6),),
     (pa.array([90.0] * 6), pa.array([9.0] * 6), pa.array([95.0] * 6), pa.array([30] * 6)),
     np.full(6, 3, np.int8), np.ones(6, np.int16))])
 """
+FIRST = "Bokeh.documents.at(-1).roots()[0].children[3].children[0][0]"
 #: How many revised windows the page marks in its first figure.
-MARKED = """() => Bokeh.documents.at(-1).roots()[0].children[3].children[0][0].renderers.at(-1).data_source.data.x.length"""
+MARKED = f"() => {FIRST}.renderers.at(-1).data_source.data.x.length"
 HOUR_MS = 3_600_000
 
 
@@ -133,7 +134,7 @@ def test_the_time_axis_moves_follows_holds_and_pauses(page: LabPage) -> None:
     time.sleep(0.6)
     left, right = span(page)
     assert right - left == pytest.approx(last - first)
-    width = page.page.evaluate("() => Bokeh.documents.at(-1).roots()[0].children[3].children[0][0].inner_width")
+    width = page.page.evaluate(f"() => {FIRST}.inner_width")
     assert first - left == pytest.approx((last - first) * 150 / width, rel=0.03)
     time.sleep(1)
     assert span(page) == (left, right), "it holds while the stream goes on"
