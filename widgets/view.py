@@ -306,19 +306,22 @@ class DashboardView:
         return document.models.freeze() if document and growing else nullcontext()
 
     def _tell(self) -> None:
-        label = self.results.schema.levels[self.level].label
+        levels = self.results.schema.levels
+        label = levels[self.level].label
         chosen = "auto" if self.pinned is None else "pinned"
+        empty = all(self.results.extent(level) is None for level in range(len(levels)))
         paused = ", paused" if self.controls.pause.active else ""
         status = self.backing.status()
-        news = (label, chosen, paused, self._error, status.get("state"), status.get("error"))
+        news = (label, chosen, paused, empty, self._error, status.get("state"), status.get("error"))
         if self._pace.due("strip", news):
-            text = strip_html(status, f"{label} ({chosen}{paused})", self._error)
+            shown = f"{label} ({chosen}{paused})" + (", no window yet" if empty else "")
+            text = strip_html(status, shown, self._error)
             if text != self.controls.strip.text:
                 self.controls.strip.text = text
         start, end = self.visible
         offer = None
         if self.backing.add_level is not None and self.drawn:
-            offer = finer_level(self.results.schema.levels, end - start, self.width)
+            offer = finer_level(levels, end - start, self.width)
         self.controls.offer(offer)
 
     def _choose(self) -> int:

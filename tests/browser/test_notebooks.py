@@ -78,6 +78,7 @@ def test_a_saved_notebook_shows_its_last_picture_without_a_kernel(
     page.wait_text("Run the cell to see it live")
     assert page.page.locator(STILL).evaluate("(image) => image.naturalWidth") > 500
     assert not page.page.get_by_text("Error displaying widget").is_visible()
+    page.scroll_to_output(2)
     page.screenshot("notebook-without-kernel")
 
 

@@ -284,3 +284,14 @@ def test_a_level_can_be_named_in_other_units(results: QueryResults) -> None:
     for wrong in ("24 hours", "1 day / 2 hours", "a day / an hour"):
         with pytest.raises(QueryError, match=f"no level `{wrong}`"):
             results.level_index(wrong)
+
+
+def test_a_store_without_windows_is_told_of(schema: Callable[..., Schema], fill: Callable[..., None]) -> None:
+    """Nothing is drawn while the first result is awaited: the strip says that this is no fault."""
+    results = QueryResults(schema())
+    view = DashboardView(results, backing=Backing(lambda: {"state": "running"}))
+    view.refresh()
+    assert "(auto), no window yet" in view.controls.strip.text
+    fill(results, (0, 1))
+    view.refresh()
+    assert "no window yet" not in view.controls.strip.text
