@@ -18,7 +18,8 @@ from workbench.widgets.draft import DURATIONS, FUNCTIONS, Draft, Value, columns_
 LEVELS = 4
 _NEXT = ((MINUTE, 15 * MINUTE), (10 * MINUTE, 2 * HOUR), (HOUR, DAY), (DAY, 7 * DAY))
 _PRE = (
-    "margin:0;padding:8px 10px;white-space:pre-wrap;font:12.5px/1.45 ui-monospace,Menlo,Consolas,monospace;"
+    "margin:0;padding:8px 10px;white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere;"
+    "font:12.5px/1.45 ui-monospace,Menlo,Consolas,monospace;"
     "background:var(--jp-layout-color2,#f3f5f7);color:var(--jp-ui-font-color1,#1f2933)"
 )
 
@@ -151,7 +152,7 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
         # All sliders on the same axis: the text beside them must not take room by its length.
         slider = ipw.SelectionRangeSlider(
             options=[(format_duration(each), each) for each in DURATIONS],
-            value=next(pair for pair in _NEXT if pair not in [each.value for each in self.levels]),
+            value=next(pair for pair in _NEXT[len(self.levels) :] + _NEXT if pair not in self.draft.levels),
             readout=False,
             layout=ipw.Layout(flex="1 1 auto", width="auto", min_width="120px"),
         )
