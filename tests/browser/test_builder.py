@@ -69,7 +69,7 @@ def test_a_query_is_put_together_run_and_made_a_cell(lab: Callable[..., LabPage]
     page.figure().wait_for(state="visible")
     page.run_cell(2)
     assert "<svg" in "".join(page.cell_outputs(2)[0]["data"]["text/html"])
-    assert page.cell_output_text(2).startswith("shared plan")
+    assert page.cell_output_text(2).startswith("SharedPlan of `rides`")
 
     # The cell comes at once, below the form, though the kernel is busy.
     page.run_cell(3, wait=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.lab import LabPage, write_notebook
+from tests.browser.acts import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -34,7 +35,7 @@ def test_mistakes_help_and_completion(lab: Callable[..., LabPage], tmp_path: Pat
     assert source.index("fair") == marks.index("^")
     assert marks.count("^") == len("fair")
     assert "did you mean `fare`?" in told
-    assert "shared plan" in page.cell_output_text(2)
+    assert "SharedPlan of `rides`" in page.cell_output_text(2)
     assert "did you mean `list`?" in page.cell_output_text(3)
     for word in ("list", "status", "stop", "explain", "levels", "results", "logs", "snippets"):
         assert f"%winquery {word}" in page.cell_output_text(4)
@@ -46,8 +47,6 @@ def test_mistakes_help_and_completion(lab: Callable[..., LabPage], tmp_path: Pat
     page.js("(panel) => { panel.content.activeCellIndex = 6; panel.content.mode = 'edit' }")
     page.page.keyboard.press("Control+End")
     page.page.keyboard.press("Tab")
-    page.page.wait_for_function(
-        "(begun) => window.jupyterapp.shell.currentWidget.content.widgets[6].model.sharedModel.source === begun + 're'",
-        arg=BEGUN,
-    )
+    source = "(panel) => panel.content.widgets[6].model.sharedModel.source"
+    wait_until(page, lambda: page.js(source) == BEGUN + "re", "the name of the column")
     assert page.errors == []
