@@ -126,6 +126,7 @@ def test_a_sign_of_life_of_an_unknown_page_brings_a_snapshot(live: Wire) -> None
 
 
 def test_a_zoom_in_one_page_reaches_the_view_and_the_other_page(live: Wire) -> None:
+    """Case B6: of the ranges that queue up only the newest is served."""
     snapshot = live.hello("a")
     live.hello("b")
     x = live.view.axis.range
@@ -197,6 +198,7 @@ def test_a_call_runs_on_the_pump(live: Wire) -> None:
 
 
 def test_a_hundred_updates_a_second_are_coalesced(live: Wire, fill: Callable[..., None]) -> None:
+    """Case B4: at most one message a tick, whatever comes in."""
     live.hello("a")
     began = time.monotonic()
     while time.monotonic() - began < 1.0:
@@ -204,6 +206,20 @@ def test_a_hundred_updates_a_second_are_coalesced(live: Wire, fill: Callable[...
         live.say("a", "ack", sequence=live._pages.sequence)
         time.sleep(0.01)
     assert len(live.of("patch")) <= 7
+
+
+def test_a_large_message_puts_the_next_one_off(
+    live: Wire, fill: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Case B5: so many bytes a second and no more, or Jupyter's server drops what is beyond, without a word."""
+    monkeypatch.setattr(live_module, "BYTES", 10)
+    live.hello("a")
+    tick(live, fill, 12)
+    wait_for(lambda: live.of("patch"))
+    wait_for(lambda: live._due > time.monotonic() + 10)
+    sent = len(live.of("patch"))
+    tick(live, fill, 12.2)
+    assert len(live.of("patch")) == sent
 
 
 def test_close_leaves_no_thread_and_no_comm(results: QueryResults) -> None:
