@@ -44,14 +44,16 @@ def _nan_of(builder: Any, chosen: Any, left: Any, right: Any) -> Any:
     return builder.bitcast(builder.or_(builder.bitcast(chosen, bits), builder.sext(unordered, bits)), chosen.type)
 
 
-@intrinsic
-def _nan_or(context: Any, chosen: Any, left: Any, right: Any) -> Any:
+def _nan_or_typed(context: Any, chosen: Any, left: Any, right: Any) -> Any:
     """``chosen`` of two scalars, or NaN where one of them is."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _nan_of(builder, *arguments) if isinstance(chosen, types.Float) else arguments[0]
 
     return chosen(chosen, left, right), generate
+
+
+_nan_or: Any = intrinsic(_nan_or_typed)
 
 
 def _identity(name: str, kind: Any) -> float | int:
