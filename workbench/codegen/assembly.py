@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -81,11 +82,10 @@ class AssembleKernel:
         store, of which ``keys`` columns and the rows before ``end`` are in use; ``scans`` belong to them.
         ``compiled`` forces a variant (True waits for the compiler). The next call writes over what this one returns.
         """
-        some = np.flatnonzero(bounds[1:] > bounds[:-1])
-        combines = len(first) + 2 * int((last[bounds[some + 1] - 1] - first[bounds[some]]).sum())
-        function = None
+        function, how = None, choice(compiled)
         if self.kind.compiled:
-            function = variant(self._job(), choice(compiled), combines * _COMBINE_SECONDS)
+            work = _combines(first, last, bounds) * _COMBINE_SECONDS if how == "auto" else 0.0
+            function = variant(self._job, how, work)
         if function is None:
             return self._generic(first, last, bounds, tuple(leaf[:, :keys] for leaf in leaves))
         prefix, suffix = self._extended(leaves, scans)
@@ -99,7 +99,7 @@ class AssembleKernel:
     def compile(self) -> None:
         """Wait until the compiled variant is there; a kind of objects has none."""
         if self.kind.compiled:
-            variant(self._job(), "compiled", 0.0)
+            variant(self._job, "compiled", 0.0)
 
     def _generic(self, first: Array, last: Array, bounds: Array, leaves: Fields) -> Fields:
         parts = []
@@ -123,9 +123,16 @@ class AssembleKernel:
             self._scratch = tuple(np.empty(size, field.dtype) for field in self.kind.fields)
         return tuple(array[:size].reshape(windows, keys) for array in self._scratch)
 
+    @cached_property
     def _job(self) -> Job:
         empty = np.zeros(0, np.int64)
         matrices = [np.zeros((0, 0), field.dtype) for field in self.kind.fields]
         ranges = [empty, empty, np.zeros(1, np.int64)]
         sample = [*ranges, *matrices, *matrices, *matrices, *self.kind.blank(1), 0, 0, 0, 1, *matrices]
         return Job(self.name, self.source, "assemble", sample, self.kind.scalars)
+
+
+def _combines(first: Array, last: Array, bounds: Array) -> int:
+    """How many combines of a slice over all keys array code needs for these windows, about."""
+    some = np.flatnonzero(bounds[1:] > bounds[:-1])
+    return len(first) + 2 * int((last[bounds[some + 1] - 1] - first[bounds[some]]).sum())

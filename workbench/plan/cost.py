@@ -141,8 +141,8 @@ def over_rows(kind: PartialKind, sizes: Sequence[int], measured: Constants) -> t
     """The cheapest kernels for windows that slide by one row; every window is in one part.
 
     A group takes differences of prefixes. Else the sizes in ascending order are cut into runs, and each run is put
-    together by doubling or by overlaid stacks whose chunk its smallest window allows: the cheapest cut of all, by
-    dynamic programming over the runs.
+    together by doubling, by overlaid stacks whose chunk its smallest window allows, or, if it is one window, in
+    segments as long as the window: the cheapest cut of all, by dynamic programming over the runs.
     """
     combine, scan = measured.of(kind)
     everyone = tuple(range(len(sizes)))
@@ -176,6 +176,9 @@ def _runs(
     if longest <= PIECE:
         levels = (longest.bit_length() - 1) * (1 + longest / PIECE)
         yield combine * (levels + pieces), "doubling", 1
+        if count == 1 and longest > 1:
+            moved = combine * longest / PIECE
+            yield 2 * scan + combine + moved + loop / longest, "segmented", longest
     chunk = min(shortest, PIECE)
     if chunk > 1:
         yield 2 * scan + count * (2 * combine + 2 * loop / chunk), "overlaid", chunk
