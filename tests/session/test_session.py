@@ -124,6 +124,7 @@ def test_unknown_source_and_level(session: Session) -> None:
         ({"time": "ts", "delay": "-1 s"}, "must not be negative"),
         ({"time": "ts", "replay": "fast"}, "cannot read the replay speed `fast`"),
         ({"time": "ts", "max_rows": 0}, "`max_rows` must be at least 1"),
+        ({"time": "ts", "store": "eagr"}, "no store `eagr`\nhint: did you mean `eager`"),
     ],
 )
 def test_a_source_that_does_not_fit_is_refused(options: dict[str, Any], message: str) -> None:
