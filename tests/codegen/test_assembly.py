@@ -84,9 +84,9 @@ def test_scans_are_computed_once_for_a_slice() -> None:
 def test_a_tree_renews_the_nodes_above_a_slice_that_changed_and_no_others(compiled: bool) -> None:
     """Eight slices of 1; then the store tells of slice 5 alone, though slice 0 has changed behind its back::
 
-        level 3  |--------------- 8 + 9 ---------------|
-        level 2  |------- 4 -------|----- 4 + 9 -------|
-        level 1  |-- 2 --|-- 2 ----|-- 2 + 9 --|-- 2 --|
+    level 3  |--------------- 8 + 9 ---------------|
+    level 2  |------- 4 -------|----- 4 + 9 -------|
+    level 1  |-- 2 --|-- 2 ----|-- 2 + 9 --|-- 2 --|
     """
     kernel, scans = AssembleKernel("sum_float", Algorithm.FLAT_FAT), Scans()
     leaves = (np.ones((8, 1)),)

@@ -91,7 +91,9 @@ def test_a_forced_algorithm_is_used_where_it_can_be() -> None:
 
 def test_a_store_that_is_asked_for_is_used_by_all_partials_and_told() -> None:
     """The counts and the sum of the average would be differences of prefixes, the maximum overlaid stacks."""
-    sql = "SELECT max(dep_delay) AS worst, avg(dep_delay) AS mean FROM flights GROUP BY window(ts, '1 day', '1 minute')"
+    sql = (
+        "SELECT max(dep_delay) AS worst, avg(dep_delay) AS mean FROM flights GROUP BY window(ts, '1 day', '1 minute')"
+    )
     chosen = {}
     for store in Store:
         stream = replace(FLIGHTS, store=store)
@@ -106,7 +108,7 @@ def test_a_store_that_is_asked_for_is_used_by_all_partials_and_told() -> None:
 
 
 def test_costs_choose_each_store_where_it_is_cheapest() -> None:
-    """One new slice: a window of two is combined, one of a day by seconds without an inverse is looked up in a tree."""
+    """One new slice: a window of two is combined, one of a day by seconds, without an inverse, found in a tree."""
 
     def cheapest(kind: str, sizes: list[float]) -> Algorithm:
         return over_slices(PARTIALS[kind], sizes, BUILT_IN)[0].algorithm

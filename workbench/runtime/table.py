@@ -115,9 +115,7 @@ def _fit(scans: tuple[Fields, Fields], matrices: _Matrices) -> bool:
     """Whether scans that were made for other matrices have room for these; those that no kernel uses have no rows."""
     width = matrices.fields[0][0].shape[1]
     room = scan_rows(matrices.end)
-    return all(
-        array.shape[1] == width and (not len(array) or len(array) >= room) for side in scans for array in side
-    )
+    return all(array.shape[1] == width and (not len(array) or len(array) >= room) for side in scans for array in side)
 
 
 @dataclass(frozen=True)
