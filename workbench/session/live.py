@@ -42,8 +42,8 @@ class QueryStatus:
     plan, ``late`` the rows of this query that missed at least one window, ``ahead`` those too far in the future to
     move the watermark, ``dropped`` those that the source could not read and was told to leave out. ``slices`` and
     ``tuples`` (rows) are what the shared plan keeps; ``merges``, ``splits`` and ``recomputations`` count what rows
-    out of order have made of its slices and windows so far. ``resumed`` tells, on an older checkpoint, what went on from
-    there and what began.
+    out of order have made of its slices and windows so far. ``resumed`` tells, on an older checkpoint, what went on
+    from there and what began.
     """
 
     query: str

@@ -19,8 +19,8 @@ class Progress:
     ``late`` counts late rows by query, ``ahead`` the rows too far in the future to move the watermark, ``dropped``
     those that could not be read, where the source was told to leave them out. ``slices`` and ``tuples`` (rows) are
     what is kept, in ``state_bytes``; ``merges``, ``splits`` and ``recomputations`` count what rows out of order
-    have made necessary so far: slices merged, edges put between rows that were there, and windows put together again from rows.
-    ``clock`` is the arrival time reached by a replay with a speed.
+    have made necessary so far: slices merged, edges put between rows that were there, and windows put together again
+    from rows. ``clock`` is the arrival time reached by a replay with a speed.
     ``batch_seconds`` is how long the latest micro-batch took. ``resumed`` says what goes on and what begins on an
     older checkpoint. ``error`` is one readable line of a failed stream, ``details`` all that Spark said about it.
     """

@@ -53,8 +53,8 @@ class Work:
 
     ``merges``: slices that became part of another one. ``splits``: edges that came to lie between rows that were
     there before and had none between them; where a late row shifts those behind it, an edge moves past a row, which
-    is one too. ``recomputations``: windows that were told before and were put together again from kept rows, because a row
-    came that was not behind all others of its key.
+    is one too. ``recomputations``: windows that were told before and were put together again from kept rows, because
+    a row came that was not behind all others of its key.
     """
 
     merges: int = 0
