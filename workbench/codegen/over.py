@@ -1,10 +1,12 @@
 """Windows that slide by one row over rows of many keys: frames by time or by a number of rows, for any monoid.
 
-Two kernels, whose text is made of the names of a kind's functions:
+Three kernels, whose text is made of the names of a kind's functions:
 
 ``stacks``
     TwoStacks over rows, for windows of few rows. A flip scans the window's rows back to front into an array that
     stays in the cache; until the next flip a window is one of these suffixes and a running back: three combines.
+``near``
+    The same for the frames of rows in order, which it finds by itself. Rows of equal time have one window by time.
 ``shared``
     For windows of many rows, any number of frames at once. In every ``chunk`` rows one prefix and one suffix scan,
     shared by all frames; the chunks in between by TwoStacks over chunks, as in ``codegen/slices.py``. A window is a
@@ -59,6 +61,46 @@ def stacks_source(kind: PartialKind) -> str:
     t("            done = high")
     t.merge(" " * 12, "o#[w]", "f#[low - base]", "b#")
     return t.text("over", ["first", "last", "x#", "unit#", "o#"])
+
+
+def near_source(kind: PartialKind) -> str:
+    """``over(times, runs, by_time, preceding, x.., unit.., begin, end, mean, n, o..)``: ``shared`` for one frame."""
+    t = KernelText(kind)
+    t("    run, i = place(runs, 0, runs.size, begin + 1) - 1, begin")
+    t("    low = first_low(times, runs, by_time, preceding, begin)")
+    t("    base, top, done = 0, -1, 0  # f[j - base]: rows [j, top), b: rows [top, done)")
+    t.each("    f# = np.empty(256, x#.dtype)")
+    t.each("    b# = unit#[0]")
+    t("    while i < end:", "        while i >= runs[run + 1]:", "            run += 1")
+    t("        head, tail, stop = runs[run], runs[run + 1], min(runs[run + 1], end)", "        low = max(low, head)")
+    t("        while i < stop:", "            high = i + 1", "            if by_time:")
+    t("                while high < tail and times[high] == times[i]:", "                    high += 1")
+    t("                if preceding >= 0:", "                    since = times[i] - preceding")
+    # Mostly none or one or two rows leave, and additions are cheaper than branches that nobody can foretell.
+    t("                    low += times[low] < since", "                    low += times[low] < since")
+    t("                    while times[low] < since:", "                        low += 1")
+    t("            elif preceding >= 0:", "                low = max(head, i - preceding)")
+    t("            if low >= top:", "                base, top, done = low, high, high")
+    t("                if high - low > f0.size:")
+    t.each("                    f# = np.empty(2 * (high - low), x#.dtype)")
+    t.each("                b# = unit#[0]")
+    t.each("                z# = unit#[0]")
+    t("                for j in range(high - 1, low - 1, -1):")
+    t.merge(" " * 20, "z#", "x#[j]", "z#")
+    t.each("                    f#[j - low] = z#")
+    t.each("                r# = z#")
+    t("            else:", "                for j in range(done, high):")
+    t.merge(" " * 20, "b#", "b#", "x#[j]")
+    t("                done = high")
+    t.merge(" " * 16, "r#", "f#[low - base]", "b#")
+    if kind.name == "sum_float":
+        t("            if mean:", "                r0 /= high - low")
+    t("            until = min(high, stop)", "            for j in range(i, until):")
+    t.each("                o#[j - begin] = r#")
+    t("            if n.size:", "                n[i - begin:until - begin] = high - low")
+    t("            i = until")
+    parameters = ["times", "runs", "by_time", "preceding", "x#", "unit#", "begin", "end", "mean", "n", "o#"]
+    return t.text("over", parameters).replace("\n", "\nfrom workbench.kernels.frames import first_low, place\n", 1)
 
 
 def scans_source(kind: PartialKind) -> str:
@@ -203,7 +245,7 @@ class SortedRows:
     shift: int = 0
 
 
-_NO_SIZES = np.zeros((0, 0), np.int64)
+_NO_SIZES, _NO_SIZE = np.zeros((0, 0), np.int64), np.zeros(0, np.int64)
 
 
 class FrameKernel:
@@ -211,7 +253,7 @@ class FrameKernel:
 
     def __init__(self, kind: PartialKind) -> None:
         self.kind = kind
-        makers = {"stacks": stacks_source, "scans": scans_source, "shared": shared_source}
+        makers = {"stacks": stacks_source, "near": near_source, "scans": scans_source, "shared": shared_source}
         self._jobs = {name: self._job(name, make(kind)) for name, make in makers.items()} if kind.compiled else {}
 
     def windows(self, first: Array, last: Array, fields: Fields, *, compiled: bool | None = None) -> Fields:
@@ -224,6 +266,30 @@ class FrameKernel:
         out = self._empty(len(first))
         function(first, last, *map(sealed, fields), *self.kind.blank(1), *out)
         return out
+
+    def near(
+        self,
+        rows: SortedRows,
+        frame: tuple[bool, int],
+        fields: Fields,
+        piece: tuple[int, int],
+        out: Fields,
+        sizes: Array | None = None,
+        mean: bool = False,
+    ) -> bool:
+        """Write the partials of the windows of the rows ``[begin, end)`` to ``out``; False where array code must.
+
+        ``frame`` tells whether it goes by time, and how far back. As :meth:`shared` otherwise.
+        """
+        if not self.kind.compiled:
+            return False
+        function = variant(self._jobs["near"], choice(None), (piece[1] - piece[0]) * _ROW_SECONDS)
+        if function is None:
+            return False
+        parts = [*map(sealed, fields), *self.kind.blank(1)]
+        where = [sealed(rows.times), sealed(rows.runs), *frame]
+        function(*where, *parts, *piece, mean, _NO_SIZE if sizes is None else sizes, *out)
+        return True
 
     def scans(self, fields: Fields) -> tuple[Fields, Fields]:
         """Room for the scans of rows, for :meth:`scan`."""
@@ -283,6 +349,7 @@ class FrameKernel:
         one += [sealed(np.ones(1, np.bool_)), sealed(np.zeros(1, np.int64))]
         samples: dict[str, list[Any]] = {
             "stacks": [none, none, *inputs, *unit, *rows],
+            "near": [*one[:2], True, 0, *inputs, *unit, 0, 0, False, none, *rows],
             "scans": [*inputs, *rows, *rows, *unit, CHUNK, 0, 0],
             "shared": [*one, *inputs, *rows, *rows, *unit, CHUNK, 0, 0, False, _NO_SIZES, *out],
         }
