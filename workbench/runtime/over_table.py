@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -26,8 +25,9 @@ import pyarrow.compute as pc
 
 from workbench.algebra import AGGREGATES
 from workbench.codegen.kernels import choice
-from workbench.codegen.over import CHUNK, FrameKernel, SortedRows
-from workbench.kernels.frames import first_low, frames_of, time_index
+from workbench.codegen.over import CHUNK, FrameKernel, SortedRows, sealed
+from workbench.kernels.frames import NO_INDEX, first_low, frames_of, time_index
+from workbench.kernels.peers import NO_MOMENTS, begin_moments
 from workbench.logical import Expression, Frame, OverCall, RangeFrame, RowsFrame, beside_frames, over_calls
 from workbench.plan import QueryPlan, SharedPlan
 from workbench.runtime.branches.over import frames_needed, over_users
@@ -35,6 +35,7 @@ from workbench.runtime.expressions import evaluate, evaluate_filter
 from workbench.runtime.folding import Folder, plan_columns
 from workbench.runtime.keys import number_keys
 from workbench.runtime.ordering import AsIs, Counted, Ordering, Permuted
+from workbench.runtime.over_columns import Output, of_rows, room
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
@@ -43,6 +44,8 @@ Fields = tuple[Array, ...]
 PIECE = 8 * CHUNK
 #: Frames with more rows than this on average share scans.
 _MANY = 2 * CHUNK
+#: Moments by rows up to which rows of equal time are taken together.
+_FEW = 0.7
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -104,7 +107,7 @@ class OverTable:
         codes: Array | None = None
         if spec.keys:
             numbered, _ = number_keys([evaluate(named.expression, batch) for named in spec.keys], len(batch))
-            codes = numbered.rows().astype(np.int32)
+            codes = numbered.narrow()
         by_rows = any(isinstance(frame, RowsFrame) for frame in frames)
         ordering = self._order(pool, batch, times, codes, spec.columns if by_rows else None)
         runs = ordering.runs
@@ -113,9 +116,13 @@ class OverTable:
             None if each is None else tuple(ordering.sorted(column) for column in each)
             for each in folder.lift_rows(batch, len(batch))
         ]
+        at = NO_MOMENTS
+        if not by_rows and choice(None) != "generic":
+            times, runs, at, lifted = self._united(pool, fold, times, runs, lifted)
         large = frozenset(frame for frame in frames if self._is_large(frame, times, runs, unit))
         needs_index = len(runs) == 2 and any(isinstance(frame, RangeFrame) for frame in large)
-        rows = SortedRows(times, runs, *(time_index(times) if needs_index else ()))
+        index = time_index(times) if needs_index else (NO_INDEX, 0)
+        rows = SortedRows(times, runs, *index, at)
         scans = self._scan(pool, fold, lifted, {p for frame in large for p in frames[frame]})
         large = frozenset(f for f in large if all(p in scans or lifted[p] is None for p in frames[f]))
         return _Task(batch, rows, unit, ordering, lifted, scans, large, users, frames)
@@ -130,7 +137,8 @@ class OverTable:
     ) -> Ordering:
         """The rows by key, time and (where frames go by rows) ``columns``."""
         ordering: Ordering
-        if (times[1:] >= times[:-1]).all():
+        overlapping = [(low, high + 1) for low, high in self._parts(len(times))]
+        if all(pool.map(lambda part: _ascending(times[slice(*part)]), overlapping)):
             ordering = AsIs(len(times)) if codes is None else Counted(pool, self.threads, codes)
         else:
             order, runs = np.argsort(times, kind="stable"), np.array([0, len(times)])
@@ -145,6 +153,41 @@ class OverTable:
             order = pc.sort_indices(every, [(name, "ascending") for name in every.column_names]).to_numpy()
             return Permuted(pool, self.threads, order.astype(np.int64), ordering.runs)
         return ordering
+
+    def _united(
+        self, pool: ThreadPoolExecutor, fold: int, times: Array, runs: Array, lifted: list[Fields | None]
+    ) -> tuple[Array, Array, Array, list[Fields | None]]:
+        """Times, runs, ``at`` and partials of moments instead of rows, where that saves a good part of the work.
+
+        All frames go by time, so peers have the same results, and in a frame are either all or none of them.
+        """
+        rows, kernels = len(times), self._kernels[fold]
+        few = (
+            (times[1 : 1 << 16] != times[: (1 << 16) - 1][: rows - 1]).mean() <= _FEW if 1 < rows < 1 << 31 else False
+        )
+        if not few or not all(k.kind.compiled for k, own in zip(kernels, lifted, strict=True) if own is not None):
+            return times, runs, NO_MOMENTS, lifted
+
+        def begin(low: int, high: int) -> tuple[Array, Array]:
+            starts = np.empty(high - low + 1, np.int32)
+            starts = starts[: begin_moments(sealed(times), sealed(runs), low, high, starts)]
+            return starts, times[starts]
+
+        first, moments = zip(*pool.map(begin, *zip(*self._parts(rows), strict=True)), strict=True)
+        at = np.concatenate([*first, np.array([rows], np.int32)])
+        if len(at) > _FEW * rows:
+            return times, runs, NO_MOMENTS, lifted
+        united: list[Fields | None] = []
+        for kernel, fields in zip(kernels, lifted, strict=True):
+            out = None if fields is None else tuple(room(len(at) - 1, field.dtype) for field in fields)
+            if fields is not None and out is not None:
+                list(pool.map(partial(kernel.united, at, fields, out), self._parts(len(at) - 1)))
+            united.append(out)
+        return np.concatenate(moments), np.searchsorted(at, runs), at, united
+
+    def _parts(self, rows: int) -> list[tuple[int, int]]:
+        """A part of the rows for each thread."""
+        return list(pairwise(np.linspace(0, rows, self.threads + 1).astype(int).tolist()))
 
     def _is_large(self, frame: Frame, times: Array, runs: Array, unit: int) -> bool:
         """Whether a frame has many rows, judged by a few."""
@@ -172,7 +215,7 @@ class OverTable:
         """All values of one query, in the order of the table."""
         rows = len(task.batch)
         framed = [named for named in entry.query.values if over_calls(named.expression)]
-        columns = [_Output(named.expression.type, rows, task.ordering) for named in framed]
+        columns = [Output(named.expression.type, rows, task.ordering) for named in framed]
         overs = list(dict.fromkeys(over for named in framed for over in over_calls(named.expression)))
         parts = {ingredient.call: ingredient.partials for ingredient in entry.ingredients}
         needs = [parts[over.call] for over in overs]
@@ -180,21 +223,29 @@ class OverTable:
         beside = {leaf: evaluate(leaf, task.batch) for leaf in leaves}
         alone = [overs.index(named.expression) if named.expression in overs else -1 for named in framed]
 
+        places = len(task.rows.times)
+        # Here, as it is the threads' work too, which must not wait for itself.
+        order = task.ordering.order if min(alone, default=0) < 0 else None
+
         def piece(begin: int) -> None:
-            end = min(begin + PIECE, rows)
+            end = min(begin + PIECE, places)
             windows = _Windows(self._kernels[fold], task, begin, end)
             found = [windows.lowered(over, positions) for over, positions in zip(overs, needs, strict=True)]
             known: dict[Expression, pa.Array] = {}
+            at = task.rows.at[begin : end + 1]
+            low, high = at[[0, -1]].tolist() if len(at) else (begin, end)
             if min(alone) < 0:
-                order = task.ordering.order
-                places = None if order is None else pa.array(order[begin:end])
+                own = None if order is None else pa.array(order[low:high])
                 for leaf, column in beside.items():
-                    known[leaf] = column.slice(begin, end - begin) if places is None else column.take(places)
-                known |= dict(zip(overs, found, strict=True))
+                    known[leaf] = column.slice(low, high - low) if own is None else column.take(own)
+                known |= {over: of_rows(values, at) for over, values in zip(overs, found, strict=True)}
             for named, place, out in zip(framed, alone, columns, strict=True):
-                out.put(begin, end, found[place] if place >= 0 else evaluate(named.expression, known, end - begin))
+                if place >= 0:
+                    out.put(low, high, found[place], at)
+                else:
+                    out.put(low, high, evaluate(named.expression, known, high - low), NO_MOMENTS)
 
-        list(pool.map(piece, range(0, rows, PIECE)))
+        list(pool.map(piece, range(0, places, PIECE)))
         values = {named.name: column.array() for named, column in zip(framed, columns, strict=True)}
         for named in entry.query.values:
             if named.name not in values:
@@ -252,7 +303,9 @@ class _Windows:
             rows = self._task.lifted[position]
             if rows is None:
                 first, last = self._frame(frame)
-                self._found[frame, position] = (last - first,)
+                at = self._task.rows.at
+                sizes = np.subtract(at[last], at[first], dtype=np.int64) if len(at) else last - first
+                self._found[frame, position] = (sizes,)
             elif frame in self._task.large:
                 self._shared(position, mean=False)
             elif (near := self._near(frame, position)) is not None:
@@ -279,7 +332,7 @@ class _Windows:
         kinds = np.array([isinstance(frame, RangeFrame) for frame in frames])
         reaches = np.array([_reach(frame, task.unit) for frame in frames])
         shape = len(frames), self._end - self._begin
-        out = tuple(np.empty(shape, kind) for kind in kernel.kind.dtypes)
+        out = tuple(room(shape[0] * shape[1], np.dtype(kind)).reshape(shape) for kind in kernel.kind.dtypes)
         fields = task.lifted[position]
         assert fields is not None
         piece = self._begin, self._end
@@ -291,58 +344,6 @@ class _Windows:
                 self._found[frame, position] = tuple(column[place] for column in out)
 
 
-class _Output:
-    """A result column that is filled piece by piece, in order of key and time."""
-
-    def __init__(self, kind: pa.DataType, rows: int, ordering: Ordering) -> None:
-        self._kind = kind
-        self._ordering = ordering
-        self._values: Array | None = None
-        if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-            self._values = _room(rows, np.dtype(kind.to_pandas_dtype()))
-        self._valid: Array | None = None
-        self._pieces: dict[int, pa.Array] = {}
-        self._lock = Lock()
-
-    def put(self, begin: int, end: int, values: pa.Array) -> None:
-        """The values of the rows ``[begin, end)`` in order of key and time."""
-        if self._values is None:
-            self._pieces[begin] = values.cast(self._kind)
-            return
-        if values.null_count:
-            with self._lock:
-                if self._valid is None:
-                    self._valid = np.ones(len(self._values), np.bool_)
-            self._valid[begin:end] = values.is_valid().to_numpy(zero_copy_only=False)
-            values = values.fill_null(0)
-        self._values[begin:end] = values.to_numpy()
-
-    def array(self) -> pa.Array:
-        """The whole column, in the order of the table."""
-        if self._values is not None:
-            values, valid = self._restored(self._values), self._valid
-            return pa.array(values, self._kind, mask=None if valid is None else ~self._restored(valid))
-        column = pa.concat_arrays([self._pieces[begin] for begin in sorted(self._pieces)])
-        order = self._ordering.order
-        if order is None:
-            return column
-        back = np.empty(len(column), np.int64)
-        back[order] = np.arange(len(column))
-        return column.take(pa.array(back))
-
-    def _restored(self, column: Array) -> Array:
-        if isinstance(self._ordering, AsIs):
-            return column
-        out = _room(len(column), column.dtype)
-        self._ordering.restored(column, out)
-        return out
-
-
-def _room(rows: int, dtype: np.dtype[Any]) -> Array:
-    """An array in memory that Arrow keeps at hand when it is freed: fresh pages would cost more than the windows."""
-    return np.frombuffer(pa.allocate_buffer(rows * dtype.itemsize), dtype)
-
-
 def _scan(kernel: FrameKernel, fields: Fields, scans: tuple[Fields, Fields], cut: tuple[int, int]) -> None:
     kernel.scan(fields, scans, *cut)
 
@@ -352,6 +353,10 @@ def _reach(frame: Frame, unit: int) -> int:
     if frame.preceding is None:
         return -1
     return frame.preceding // (unit if isinstance(frame, RangeFrame) else 1)
+
+
+def _ascending(times: Array) -> bool:
+    return bool((times[1:] >= times[:-1]).all())
 
 
 def _tied(times: Array, runs: Array) -> bool:
