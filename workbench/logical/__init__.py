@@ -12,7 +12,7 @@ from workbench.logical.expressions import (
     aggregate_calls,
     walk,
 )
-from workbench.logical.nodes import Fill, Query, Stream, Workload
+from workbench.logical.nodes import Fill, Query, Store, Stream, Workload
 from workbench.logical.over import (
     EachRow,
     Frame,
@@ -62,6 +62,7 @@ __all__ = [
     "RangeFrame",
     "RowsFrame",
     "Session",
+    "Store",
     "Stream",
     "Window",
     "Workload",

@@ -100,7 +100,8 @@ class Report:
     ``rows``, ``ahead`` (of these, the ones too far in the future), ``dropped`` (rows that could not be read) and
     ``max_event`` are of the whole micro-batch and equal in every bucket; ``late`` counts, by query, the rows of this
     bucket that missed at least one window because its result was settled, where there are any; ``watermark`` is the
-    one that now holds; ``slices`` and ``tuples`` are what is kept; ``plan`` is the version of the plan that ran.
+    one that now holds; ``slices`` and ``tuples`` are what is kept; ``merges``, ``splits`` and ``recomputations`` are
+    what rows out of order made necessary in this micro-batch; ``plan`` is the version of the plan that ran.
     Times in microseconds, None before the first row. ``batch`` is the number of the micro-batch, which only the host
     knows: it does not travel.
     """
@@ -117,6 +118,9 @@ class Report:
     plan: int = 1
     dropped: int = 0
     batch: int = 0
+    merges: int = 0
+    splits: int = 0
+    recomputations: int = 0
     results: list[tuple[str, ResultBatch]] = field(default_factory=list)
 
 
@@ -130,6 +134,9 @@ def encode_report(report: Report) -> bytes:
         "max_event": report.max_event,
         "late": report.late,
         "slices": report.slices,
+        "merges": report.merges,
+        "splits": report.splits,
+        "recomputations": report.recomputations,
         "tuples": report.tuples,
         "state_bytes": report.state_bytes,
         "finished": report.finished,

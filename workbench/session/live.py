@@ -41,8 +41,9 @@ class QueryStatus:
     ``state`` is starting, running, finished, stopped or failed. ``rows`` counts those read for the whole shared
     plan, ``late`` the rows of this query that missed at least one window, ``ahead`` those too far in the future to
     move the watermark, ``dropped`` those that the source could not read and was told to leave out. ``slices`` and
-    ``tuples`` (rows) are what the shared plan keeps. ``resumed`` tells, on an older checkpoint, what went on from
-    there and what began.
+    ``tuples`` (rows) are what the shared plan keeps; ``merges``, ``splits`` and ``recomputations`` count what rows
+    out of order have made of its slices and windows so far. ``resumed`` tells, on an older checkpoint, what went on
+    from there and what began.
     """
 
     query: str
@@ -62,6 +63,9 @@ class QueryStatus:
     state_bytes: int
     error: str | None
     resumed: str | None = None
+    merges: int = 0
+    splits: int = 0
+    recomputations: int = 0
 
     def __str__(self) -> str:
         def moment(time: int | None) -> str:
@@ -74,6 +78,9 @@ class QueryStatus:
             f"  batches    {self.batches:,}, {self.batch_seconds:.2f} s each",
             f"  state      {self.slices:,} slices, {self.tuples:,} rows kept, {self.state_bytes:,} bytes",
         ]
+        if self.merges or self.splits or self.recomputations:
+            work = f"{self.merges:,} merges, {self.splits:,} splits, {self.recomputations:,} recomputations"
+            lines.append(f"  slicing    {work}")
         if self.ahead:
             lines.insert(3, f"  future     {self.ahead:,} rows ahead of the clock do not move the watermark")
         if self.resumed:
@@ -219,6 +226,9 @@ class LiveQuery:
             state_bytes=progress.state_bytes,
             error=progress.error,
             resumed=progress.resumed,
+            merges=progress.merges,
+            splits=progress.splits,
+            recomputations=progress.recomputations,
         )
 
     def traceback(self) -> str | None:
