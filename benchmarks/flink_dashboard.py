@@ -1,8 +1,8 @@
 """The three-level dashboard in Apache Flink's SQL; run by an interpreter with ``apache-flink``, which needs its own.
 
 ``python flink_dashboard.py FILE.csv SIZE/SLIDE...`` with seconds: prints the seconds of all levels, and by level the
-windows and the rows in them, as JSON. Streaming mode, two slots; the file is read once for each level, as Flink has no
-plan that several windows share. It imports nothing of this project.
+windows and the rows in them, as JSON. Streaming mode, two slots; the file is read once for each level, as Flink has
+no plan that several windows share. It imports nothing of this project.
 """
 
 from __future__ import annotations
