@@ -33,7 +33,9 @@ class InProcessRunner:
             reports = engine.step([part])
             self.deliver(reports)
         self.deliver(engine.step([], finish=True))
-        self._progress = replace(self._progress, state="finished", rows=len(table), late=engine.late)
+        self._progress = replace(
+            self._progress, state="finished", rows=len(table), late=engine.late, backward=engine.backward
+        )
 
     def stop(self, timeout: float = 5.0, *, finish: bool = False) -> None:
         self.stopped.append(self)

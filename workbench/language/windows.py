@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pyarrow as pa
 from sqlglot import exp
@@ -19,18 +20,21 @@ from workbench.language.literals import moment
 from workbench.language.sql import SqlText
 from workbench.logical import (
     AnyWindow,
+    Backwards,
     Band,
     Calendar,
     CountWindow,
     Cumulating,
     Expression,
     LastRows,
+    Literal,
+    MeasureWindow,
     Punctuation,
     Session,
     Stream,
     Window,
 )
-from workbench.logical.types import type_name
+from workbench.logical.types import is_number, type_name
 from workbench.time import MICROSECOND, parse_duration
 
 _LEVEL = re.compile(r"(?P<size>[^/+]*)(?:/(?P<slide>[^/+]*))?(?:\+(?P<offset>[^/]*))?")
@@ -93,7 +97,7 @@ class _Call:
             raise self.text.error(
                 f"`{form}` needs a timestamp, but `{name}` is `{type_name(kind)}`",
                 node,
-                hint=None if name == stream.time else f"the time column of `{stream.name}` is `{stream.time}`",
+                hint=None if name == stream.time else _other_time(stream, name),
             )
         if name != stream.time:
             raise self.text.error(
@@ -117,6 +121,15 @@ class _Call:
         if isinstance(node, exp.Literal) and node.is_string:
             return str(node.this)
         raise self.text.error(f"expected {what} in quotes", node, hint=f"such as {example}")
+
+    def decimal(self, place: int) -> Decimal:
+        """A number as it is written, digit by digit."""
+        node, sign = self.arguments[place], 1
+        if isinstance(node, exp.Neg):
+            node, sign = node.this, -1
+        if isinstance(node, exp.Literal) and not node.is_string:
+            return sign * Decimal(node.this)
+        raise self.text.error("expected a number", self.arguments[place], hint="such as `10` or `2.5`")
 
     def whole(self, place: int) -> int:
         """A number of rows."""
@@ -187,6 +200,28 @@ def _last(call: _Call) -> list[AnyWindow]:
         return [LastRows(rows, every, call.duration(2) if len(call.arguments) > 2 else 0)]
 
 
+def _measure(call: _Call) -> list[AnyWindow]:
+    measure = call.bind(call.arguments[0])
+    if isinstance(measure, Literal):
+        raise call.text.error("a constant is no measure", call.arguments[0], hint="name a column that counts up")
+    places = list(range(1, len(call.arguments)))
+    last, backwards = call.arguments[-1], Backwards.ERROR
+    if len(places) > 1 and isinstance(last, exp.Literal) and last.is_string:
+        known = [each.value for each in Backwards]
+        if last.this not in known:
+            hint = did_you_mean(last.this, known, "word")
+            raise call.text.error(f"cannot treat rows that go back as '{last.this}'", last, hint=hint)
+        backwards = Backwards(last.this)
+        places.pop()
+    numbers = [call.decimal(place) for place in places[:3]]
+    if len(places) > 3:
+        raise call.text.error("expected 'error' or 'drop' in quotes", last, hint=f"such as {_MEASURE_DROP}")
+    size, slide, offset = (*numbers, *[numbers[0], Decimal(0)][len(numbers) - 1 :])
+    wrong = min(2, places[-1]) if size > 0 else 1
+    with call.text.at(call.arguments[wrong if is_number(measure.type) else 0]):
+        return [MeasureWindow.of(measure, size, slide, offset, backwards)]
+
+
 def _cumulate(call: _Call) -> list[AnyWindow]:
     call.time()
     size, step = call.duration(1), call.duration(2)
@@ -230,7 +265,16 @@ def parse_level(level: str) -> Window:
     return Window(size, slide, 0 if parts["offset"] is None else parse_duration(parts["offset"]))
 
 
+def _other_time(stream: Stream, name: str) -> str:
+    """What to write where ``name`` cannot be the time."""
+    hint = f"the time column of `{stream.name}` is `{stream.time}`"
+    if is_number(stream.schema.field(name).type):
+        hint += f"; windows along a number are `measure_window({name}, 10)`"
+    return hint
+
+
 _MANY = 1 << 10
+_MEASURE_DROP = "`measure_window(km, 10, 1, 0, 'drop')`"
 
 #: What reads a form, and the least and the largest number of its arguments.
 _FORMS: dict[str, tuple[Callable[[_Call], list[AnyWindow]], int, int]] = {
@@ -241,6 +285,7 @@ _FORMS: dict[str, tuple[Callable[[_Call], list[AnyWindow]], int, int]] = {
     "count_window": (_count, 1, 2),
     "punctuation_window": (_punctuation, 1, 1),
     "last": (_last, 2, 3),
+    "measure_window": (_measure, 2, 5),
     "cumulate_window": (_cumulate, 3, 4),
     "band_window": (_band, 3, 3),
     "calendar_window": (_calendar, 2, 3),
@@ -254,6 +299,7 @@ _ARGUMENTS = {
     "count_window": "takes a number of rows and, if you like, a slide in rows",
     "punctuation_window": "takes the condition of the rows that begin a window",
     "last": "as a window takes a number of rows, the time between two windows and, if you like, an offset",
+    "measure_window": "takes a number that counts up, a size and, if you like, slide, offset and 'error' or 'drop'",
     "cumulate_window": "takes the time column, a size, a step that divides it and, if you like, an offset",
     "band_window": "takes the time column, a start and an end",
     "calendar_window": "takes the time column, a calendar unit and, if you like, a time zone",
@@ -268,6 +314,7 @@ EXAMPLES = {
     "count_window": "count_window(100, 10)",
     "punctuation_window": "punctuation_window(event = 'start')",
     "last": "last(100, '1 minute')",
+    "measure_window": "measure_window(km, 10, 1)",
     "cumulate_window": "cumulate_window(ts, '1 day', '1 hour')",
     "band_window": "band_window(ts, '2013-01-01', '2013-02-01')",
     "calendar_window": "calendar_window(ts, '1 month', 'Europe/Berlin')",

@@ -12,6 +12,7 @@ from workbench.logical.expressions import (
     aggregate_calls,
     walk,
 )
+from workbench.logical.measures import Backwards, MeasureWindow
 from workbench.logical.nodes import Fill, Query, Stream, Workload
 from workbench.logical.over import (
     EachRow,
@@ -39,6 +40,7 @@ from workbench.logical.windows import (
 __all__ = [
     "AggregateCall",
     "AnyWindow",
+    "Backwards",
     "Band",
     "Calendar",
     "Call",
@@ -55,6 +57,7 @@ __all__ = [
     "Frame",
     "LastRows",
     "Literal",
+    "MeasureWindow",
     "Named",
     "OverCall",
     "Punctuation",

@@ -3,12 +3,12 @@
 The type decides edges and triggers, never the operator (*General Stream Slicing* §4.4):
 
 - *context free*: all edges are known beforehand. :class:`Window`, :class:`Cumulating`, :class:`Band`,
-:class:`Calendar`;
+  :class:`Calendar`;
 - *sessions* merge where a row closes a gap: :class:`Session`;
 - *context aware*: edges depend on the rows of the key. :class:`Punctuation` and :class:`CountWindow` are forward
-context
-  free (a row tells what is before it), :class:`LastRows` is forward context aware: where a window begins is known
-  only when it ends.
+  context free (a row tells what is before it), :class:`LastRows` is forward context aware: where a window begins is
+  known only when it ends;
+- along another *measure* than time: :class:`~workbench.logical.measures.MeasureWindow`.
 
 Times are int64 microseconds, all windows half-open ``[start, end)``.
 """
@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from workbench.errors import QueryError, did_you_mean
 from workbench.logical.expressions import Expression
+from workbench.logical.measures import MeasureWindow
 from workbench.logical.over import EachRow
 from workbench.time import format_duration, format_time
 
@@ -266,6 +267,6 @@ class LastRows:
 
 #: Windows whose edges are known beforehand.
 ContextFree: TypeAlias = Window | Cumulating | Band | Calendar
-#: Windows whose edges depend on the rows of the key, so that rows are kept until no earlier one can come.
-ContextAware: TypeAlias = CountWindow | Punctuation | LastRows
+#: Windows that depend on the rows of the key before and after, so that rows are kept until no earlier one can come.
+ContextAware: TypeAlias = CountWindow | Punctuation | LastRows | MeasureWindow
 AnyWindow: TypeAlias = ContextFree | Session | ContextAware | EachRow

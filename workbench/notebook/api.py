@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from workbench.errors import QueryError
 from workbench.language import register_aggregate
 from workbench.language.builder import QueryBuilder
 from workbench.language.builder import query as build_query
-from workbench.logical import Query
+from workbench.logical import MeasureWindow, Query
 from workbench.logical.joins import StaticTable
+from workbench.results.shapes import no_time_axis
 from workbench.session import LiveQuery, Source
 from workbench.session import default_session as default_session
 from workbench.session.columns import Columns
@@ -188,6 +189,14 @@ def explain(
 ) -> str:
     """The shared plan that a query would run in, as text. Starts nothing, needs no Java."""
     return PlanText(default_session().explain(bind(asked, name, source, parameters=parameters)))
+
+
+def require_time(queries: Sequence[Query]) -> None:
+    """Raises QueryError for a query without a picture: its windows are along another measure than time."""
+    for query in queries:
+        for window in query.windows:
+            if isinstance(window, MeasureWindow):
+                raise no_time_axis(window.label)
 
 
 def queries() -> list[LiveQuery]:

@@ -24,6 +24,7 @@ from workbench.logical import (
     Expression,
     LastRows,
     Literal,
+    MeasureWindow,
     Query,
     Session,
     Stream,
@@ -244,4 +245,6 @@ def _slices_in(window: AnyWindow, density: float) -> float:
             return window.size / math.gcd(window.size, window.slide)
         case LastRows():
             return window.rows
+        case MeasureWindow():
+            return window.size / math.gcd(window.size, window.slide)
     return 1.0

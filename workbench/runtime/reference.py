@@ -23,6 +23,7 @@ from workbench.logical import (
     Expression,
     Fill,
     Literal,
+    MeasureWindow,
     Query,
     Workload,
     aggregate_calls,
@@ -31,7 +32,7 @@ from workbench.logical import (
 from workbench.logical.joins import Join, TableColumn, joins_of
 from workbench.runtime.expressions import evaluate, evaluate_filter
 from workbench.runtime.reference_over import each_row
-from workbench.runtime.reference_windows import Arrival, Row, following, windows_of
+from workbench.runtime.reference_windows import Arrival, Row, backward, following, windows_of
 from workbench.runtime.textbook import depends_on_order, recompute
 
 #: Final values by (level, key, window start, window end, which of the windows with these).
@@ -46,6 +47,16 @@ def reference(workload: Workload, batches: Sequence[pa.Table]) -> tuple[dict[str
     for query in workload.queries:
         answers[query.name], late[query.name] = _query(query, batches)
     return answers, late
+
+
+def gone_back(workload: Workload, batches: Sequence[pa.Table]) -> dict[str, int]:
+    """How many rows of the queries along a measure go back from an earlier one, where there are any."""
+    found = {}
+    for query in workload.queries:
+        for window in query.windows:
+            if isinstance(window, MeasureWindow):
+                found[query.name] = backward(window, list(_arrivals(query, batches)), query.stream.lateness)
+    return {name: count for name, count in found.items() if count}
 
 
 def _query(query: Query, batches: Sequence[pa.Table]) -> tuple[Answer, int]:

@@ -26,7 +26,7 @@ from workbench.errors import EngineError
 from workbench.feeds import FeedOptions
 from workbench.logical import Workload
 from workbench.plan import SharedPlan, carry, compile_workload, passage
-from workbench.runtime.wire import Report, decode_report
+from workbench.runtime.wire import Report, added, decode_report
 from workbench.spark.buckets import bucket_keys
 from workbench.spark.checkpoint import Checkpoint, kept_plan
 from workbench.spark.failure import root_cause
@@ -126,7 +126,7 @@ class QueryRunner(ABC):
         with self._lock:
             self._plan, self._version = plan, self._version + 1
             kept = {entry.query.name for entry in plan.queries if entry.query in running}
-            self._forget[self._version] = set(self._progress.late) - kept
+            self._forget[self._version] = {*self._progress.late, *self._progress.backward} - kept
         self._plans.publish(self._version, pickle.dumps(plan))
         return self._version
 
@@ -252,11 +252,14 @@ class QueryRunner(ABC):
             self._before = batch, before
             late = Counter(before.late)
             self._in_force = max([self._in_force, *(report.plan for report in reports)])
+            backward = dict(before.backward)
             for version in [version for version in self._forget if version <= self._in_force]:
                 for query in self._forget.pop(version):
                     late.pop(query, None)
+                    backward.pop(query, None)
             for report in reports:
                 late.update(report.late)
+                backward = added(backward, report.backward)
             rows = reports[0].rows if reports else 0
             self._recent.append((now, rows))
             self._progress = replace(
@@ -266,6 +269,7 @@ class QueryRunner(ABC):
                 watermark=max((r.watermark for r in reports if r.watermark is not None), default=before.watermark),
                 max_event=max((r.max_event for r in reports if r.max_event is not None), default=before.max_event),
                 late=dict(late),
+                backward=backward,
                 ahead=before.ahead + (reports[0].ahead if reports else 0),
                 dropped=before.dropped + (reports[0].dropped if reports else 0),
                 batches=before.batches + 1,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from workbench.kernels.gaps import latest
 from workbench.kernels.slicing import slice_starts
-from workbench.logical import AnyWindow, ContextFree, CountWindow, EachRow, LastRows, Punctuation, Session
+from workbench.logical import ContextFree, CountWindow, LastRows, Punctuation, Session
 from workbench.plan import grid_of
 from workbench.runtime.branches.base import Clock
 from workbench.runtime.branches.leaves import Leaves
@@ -265,19 +265,3 @@ class SessionEdges(Edges):
         session = np.cumsum(begins)
         ends = np.maximum.reduceat(leaves.until, np.flatnonzero(begins)) if len(leaves) else leaves.until
         return np.where((leaves.lasts < horizon) & (ends[session - 1] > horizon), session, -1)
-
-
-def edges_of(window: AnyWindow) -> Edges:
-    """The edges of a window type."""
-    match window:
-        case Session():
-            return SessionEdges(window)
-        case CountWindow():
-            return CountEdges(window)
-        case LastRows():
-            return LastEdges(window)
-        case Punctuation():
-            return MarkEdges(window)
-        case EachRow():
-            raise TypeError("windows of single rows are not found by their edges")
-    return GridEdges(window)
