@@ -33,6 +33,7 @@ def test_a_minute_of_soak() -> None:
     assert figures["rows"] == 60 * soak.RATE
     assert figures["changes"] >= 4
     assert figures["threads_growth"] <= 4, figures
+    assert figures["pools"] <= 200, figures
     assert figures["files_growth"] <= 8, figures
     for what in ("driver", "java", "workers"):
         assert figures[f"{what}_growth"] <= 0.25, figures
