@@ -18,6 +18,7 @@ from workbench.logical import (
     Punctuation,
     Query,
     Session,
+    UserWindow,
     Window,
 )
 from workbench.logical.expressions import quote_name
@@ -67,6 +68,8 @@ def _single(time: str, window: AnyWindow) -> str | None:
             return f"punctuation_window({condition})"
         case LastRows(rows, every, offset):
             return f"last({rows}, {_duration(every)}, {_duration(offset)})"
+        case UserWindow():
+            return window.label
         case MeasureWindow(measure, size, slide, offset):
             numbers = ", ".join(map(window.shown, (size, slide, offset)))
             dropped = ", 'drop'" if window.backwards is Backwards.DROP else ""

@@ -35,6 +35,7 @@ from workbench.logical import (
     Window,
 )
 from workbench.logical.types import is_number, type_name
+from workbench.logical.user_windows import WINDOW_TYPES, Constant, Micros, call_of
 from workbench.time import MICROSECOND, parse_duration
 
 _LEVEL = re.compile(r"(?P<size>[^/+]*)(?:/(?P<slide>[^/+]*))?(?:\+(?P<offset>[^/]*))?")
@@ -46,14 +47,20 @@ Bind = Callable[[exp.Expr], Expression]
 
 def is_form(node: exp.Expr) -> bool:
     """Whether ``node`` is a call of a window form."""
-    return isinstance(node, exp.Anonymous) and node.name.casefold() in FORMS
+    return isinstance(node, exp.Anonymous) and node.name.casefold() in window_forms()
+
+
+def window_forms() -> tuple[str, ...]:
+    """The names of all window forms, those of a user's among them."""
+    return (*FORMS, *WINDOW_TYPES)
 
 
 def bind_form(text: SqlText, node: exp.Expr, stream: Stream, bind: Bind) -> tuple[AnyWindow, ...]:
     """The windows of one form, from fine to coarse. Raises QueryError that underlines what is wrong."""
-    name = node.name.casefold()
+    name, call = node.name.casefold(), _Call(text, node, stream, bind)
+    if name in WINDOW_TYPES:
+        return (_user(call),)
     form, least, most = _FORMS[name]
-    call = _Call(text, node, stream, bind)
     if not least <= len(call.arguments) <= most:
         raise text.error(f"`{name}` {_ARGUMENTS[name]}", node, hint=f"such as `{EXAMPLES[name]}`")
     return tuple(form(call))
@@ -130,6 +137,19 @@ class _Call:
         if isinstance(node, exp.Literal) and not node.is_string:
             return sign * Decimal(node.this)
         raise self.text.error("expected a number", self.arguments[place], hint="such as `10` or `2.5`")
+
+    def constant(self, place: int) -> Constant:
+        """A number, a text, a boolean or a duration."""
+        node = self.arguments[place]
+        if isinstance(node, exp.Interval):
+            return Micros(self.duration(place))
+        if isinstance(node, exp.Boolean):
+            return bool(node.this)
+        if isinstance(node, exp.Literal) and node.is_string:
+            return str(node.this)
+        with self.text.at(node):
+            number = self.decimal(place)
+        return float(number) if set(str(number)) & set(".eE") else int(number)
 
     def whole(self, place: int) -> int:
         """A number of rows."""
@@ -263,6 +283,25 @@ def parse_level(level: str) -> Window:
     size = parse_duration(parts["size"])
     slide = size if parts["slide"] is None else parse_duration(parts["slide"])
     return Window(size, slide, 0 if parts["offset"] is None else parse_duration(parts["offset"]))
+
+
+def _user(call: _Call) -> AnyWindow:
+    """A window type of a user's: what it reads of a row, then its constants."""
+    entry = WINDOW_TYPES[call.node.name.casefold()]
+    nodes = call.arguments
+    if len(nodes) < entry.values:
+        raise call.text.error(
+            f"`{entry.plain}` reads {entry.values} values of each row, got {len(nodes)}",
+            call.node,
+            hint="what its class takes behind `time` comes first, then the constants of `__init__`",
+        )
+    arguments = [call.bind(node) for node in nodes[: entry.values]]
+    for node, argument in zip(nodes, arguments, strict=False):
+        if isinstance(argument, Literal):
+            raise call.text.error(f"`{entry.plain}` reads a value of each row here, got a constant", node)
+    constants = [call.constant(place) for place in range(entry.values, len(nodes))]
+    with call.text.at(call.node):
+        return call_of(entry.name, arguments, constants)
 
 
 def _other_time(stream: Stream, name: str) -> str:

@@ -23,6 +23,7 @@ from workbench.logical.over import (
     beside_frames,
     over_calls,
 )
+from workbench.logical.user_windows import UserContext, UserGrid, UserWindow
 from workbench.logical.windows import (
     AnyWindow,
     Band,
@@ -35,6 +36,7 @@ from workbench.logical.windows import (
     Punctuation,
     Session,
     Window,
+    window_reads,
 )
 
 __all__ = [
@@ -66,10 +68,14 @@ __all__ = [
     "RowsFrame",
     "Session",
     "Stream",
+    "UserContext",
+    "UserGrid",
+    "UserWindow",
     "Window",
     "Workload",
     "aggregate_calls",
     "beside_frames",
     "over_calls",
     "walk",
+    "window_reads",
 ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from workbench.errors import QueryError
-from workbench.logical import EachRow, MeasureWindow, Query, Session, Stream
+from workbench.logical import EachRow, MeasureWindow, Query, Session, Stream, UserContext
 from workbench.plan.shared import Fold, SharedPlan
 
 
@@ -70,6 +70,11 @@ def _no_beginning(query: Query) -> str | None:
             "which keys there are, and what was before, is not known"
         )
     for window in query.windows:
+        if isinstance(window, UserContext):
+            return (
+                f"the query `{query.name}` with windows `{window.label}` cannot begin while the stream runs: "
+                "what earlier rows mean to them is not known"
+            )
         if isinstance(window, MeasureWindow):
             return (
                 f"the query `{query.name}` along `{window.measure}` cannot begin while the stream runs: "

@@ -24,6 +24,8 @@ from workbench.logical import (
     Query,
     RowsFrame,
     Session,
+    UserContext,
+    UserWindow,
     aggregate_calls,
     over_calls,
 )
@@ -65,7 +67,7 @@ def characteristics(query: Query) -> Characteristics:
         measure=_measure(query),
         windows=_kind(query),
         keeps_rows=_reason(query, commutes),
-        splits=isinstance(window, Punctuation | LastRows),
+        splits=isinstance(window, Punctuation | LastRows | UserContext),
         removes=_removes(window),
     )
 
@@ -111,6 +113,8 @@ def _reason(query: Query, commutes: bool) -> str | None:
 
 def _kind(query: Query) -> str:
     match query.windows[0]:
+        case UserWindow() as window:
+            return f"user-defined {window.definition.kind}"
         case window if isinstance(window, ContextFree | MeasureWindow):
             return "context free"
         case Session():

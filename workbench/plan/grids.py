@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from workbench.logical import Band, Calendar, ContextFree, Cumulating, MeasureWindow, Window
+from workbench.logical import Band, Calendar, ContextFree, Cumulating, MeasureWindow, UserGrid, Window
 from workbench.plan.slicing import Edges, union
 from workbench.time import DAY, LIMIT
 
@@ -261,6 +261,10 @@ def grid_of(window: ContextFree | MeasureWindow) -> Grid:
             return Single(window)
         case Calendar():
             return Local(window)
+        case UserGrid():
+            from workbench.plan.user_grids import Asked  # which is a grid itself
+
+            return Asked(window)
 
 
 def slice_edges(windows: Iterable[ContextFree]) -> tuple[Edges, ...]:

@@ -28,6 +28,7 @@ from workbench.logical import (
     Workload,
     aggregate_calls,
     beside_frames,
+    window_reads,
 )
 from workbench.logical.joins import Join, TableColumn, joins_of
 from workbench.runtime.expressions import evaluate, evaluate_filter
@@ -124,7 +125,7 @@ def _rows(query: Query, batch: pa.Table) -> Iterable[Row]:
     """Every row that passes the filter, with all that the query reads of it."""
     read = {argument for call in _calls(query) for argument in call.arguments}
     for window in query.windows:
-        read |= {part for part in vars(window).values() if isinstance(part, Expression)}
+        read |= set(window_reads(window))
     if EachRow() in query.windows:
         leaves = {leaf for named in query.values for leaf in beside_frames(named.expression)}
         read |= {leaf for leaf in leaves if isinstance(leaf, Column)}

@@ -32,8 +32,11 @@ from workbench.logical import (
     MeasureWindow,
     Punctuation,
     Session,
+    UserContext,
+    UserGrid,
     Window,
 )
+from workbench.runtime.notifying import NEVER, fresh, notify, spans
 from workbench.time import parse_duration
 
 
@@ -67,15 +70,14 @@ def windows_of(
     ``ordered``: an aggregate depends on the order of its rows, so a row behind the watermark is late for all windows.
     """
     match window:
-        case Window() | Cumulating() | Band() | Calendar() if not ordered:
+        case Window() | Cumulating() | Band() | Calendar() | UserGrid() if not ordered:
             return _context_free(window, arrivals, lateness)
         case Session() if not ordered:
             return _sessions(window, arrivals, lateness)
     by_key, missed = in_time(arrivals, lateness)
     windows = []
     for key, rows in by_key.items():
-        own = [part for part in vars(window).values() if isinstance(part, Expression)]
-        rows.sort(key=lambda row: (row.time, content(row, own)))
+        rows.sort(key=lambda row: (row.time, content(row)))
         windows += [(key, *found) for found in _ORDERED[type(window)](window, rows)]
     return windows, missed
 
@@ -91,9 +93,9 @@ def in_time(arrivals: Sequence[Arrival], lateness: int) -> tuple[dict[tuple[Any,
     return by_key, missed
 
 
-def content(row: Row, own: list[Expression]) -> list[Any]:
+def content(row: Row) -> list[Any]:
     """What rows of equal time are ordered by: the values that the query reads, NaN behind all, NULL behind that."""
-    read = sorted((e for e in row.values if not isinstance(e, Literal) and e not in own), key=str)
+    read = sorted((e for e in row.values if not isinstance(e, Literal)), key=str)
     values = [row.values[expression] for expression in read]
     return [(2, 0) if v is None else (1, 0) if v != v else (0, v) for v in values]
 
@@ -156,6 +158,18 @@ def _(window: Calendar, time: int) -> Iterable[tuple[int, int]]:
     moments = (datetime(d.year, d.month, d.day, tzinfo=zone) for d in (start, end))
     low, high = (round(moment.timestamp()) * 1_000_000 for moment in moments)
     yield low, high
+
+
+@containing.register
+def _(window: UserGrid, time: int) -> Iterable[tuple[int, int]]:
+    """Edge by edge, until a window begins behind the time."""
+    edge = window.call("next_edge", time)
+    while edge is not None:
+        for start, end in window.call("trigger", edge - 1, edge):
+            if start > time:
+                return
+            yield start, end
+        edge = window.call("next_edge", edge)
 
 
 def following(window: AnyWindow, start: int, end: int) -> tuple[int, int] | None:
@@ -259,6 +273,15 @@ def _measures(window: MeasureWindow, rows: list[Row]) -> Iterable[tuple[int, int
     return [(start, start + window.size, own) for start, own in sorted(members.items())]
 
 
+def _told(window: UserContext, rows: list[Row]) -> Iterable[tuple[int, int, list[Row]]]:
+    memory = fresh(window)
+    notify(window, memory, [(row.time, *(row.values[each] for each in window.arguments)) for row in rows])
+    for start, end in spans(window, memory):
+        own = [row for row in rows if start <= row.time < end]
+        if own:
+            yield start, end if end < NEVER else own[-1].time + 1, own
+
+
 def _grid(window: ContextFree, rows: list[Row]) -> Iterable[tuple[int, int, list[Row]]]:
     windows = {bounds for row in rows for bounds in containing(window, row.time)}
     return [(start, end, [row for row in rows if start <= row.time < end]) for start, end in sorted(windows)]
@@ -273,7 +296,8 @@ _ORDERED: dict[type, Callable[[Any, list[Row]], Iterable[tuple[int, int, list[Ro
     CountWindow: _counts,
     LastRows: _lasts,
     MeasureWindow: _measures,
+    UserContext: _told,
     Punctuation: _marks,
     Session: _plain_sessions,
-    **dict.fromkeys((Window, Cumulating, Band, Calendar), _grid),
+    **dict.fromkeys((Window, Cumulating, Band, Calendar, UserGrid), _grid),
 }

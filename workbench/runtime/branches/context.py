@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workbench.errors import DataError
-from workbench.logical import AnyWindow, Backwards, EachRow, MeasureWindow, Punctuation, Session
+from workbench.logical import AnyWindow, Backwards, EachRow, MeasureWindow, Punctuation, Session, UserContext
 from workbench.plan import Assembly, Bounds, SharedPlan, stream_time
 from workbench.results import Status
 from workbench.runtime.assembling import Assembler, Cells, Emitted, Ranges, emit_cells
@@ -31,6 +31,7 @@ from workbench.runtime.branches.edges import Edges, Found
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.branches.kinds import edges_of
 from workbench.runtime.branches.leaves import LeafMatrices, Leaves
+from workbench.runtime.branches.told import ToldEdges
 from workbench.runtime.folding import Folder, session_ends
 from workbench.time import format_time
 
@@ -171,6 +172,10 @@ class ContextWindows(Branch):
         match kind.assembly.window:
             case MeasureWindow():
                 return self._forward(rows, kind, clock)
+            case UserContext(arguments=arguments):
+                assert isinstance(kind.edges, ToldEdges)
+                read = [self._rows.column(2 + self._columns.index(each)) for each in arguments]
+                kind.edges.notify(kind.slices, rows, read, clock)
             case Punctuation(condition):
                 column = self._rows.column(2 + self._columns.index(condition))
                 return replace(rows, marks=column.fill_null(False).to_numpy(zero_copy_only=False))
@@ -207,7 +212,8 @@ class ContextWindows(Branch):
         changed, revisions = found.fresh.copy(), np.zeros(len(found), np.int16)
         if had is not None:
             out = known & np.isin(had.status, (Status.FINAL, Status.REVISED))
-            changed |= known & ((had.ends != found.ends) | (had.counts != counts))
+            moved = (had.starts != found.starts) | (had.ends != found.ends)
+            changed |= known & (moved | (had.counts != counts))
             revisions[known] = had.revisions[known]
         closed = found.closes <= clock.after
         revisions[changed & (out | (found.closes <= clock.before))] += 1
@@ -254,7 +260,7 @@ class ContextWindows(Branch):
             leaves = kind.slices
             bounds = [leaves.keys, leaves.firsts, leaves.lasts, leaves.counts, leaves.until, leaves.marks]
             put[3 * place + 1] = table_of([*bounds, *self._to_arrow(leaves.fields)])
-            put[3 * place + 2] = table_of([kind.edges.base])
+            put[3 * place + 2] = kind.edges.remembered()
             put[3 * place + 3] = table_of(list(vars(kind.shown).values()))
         return put, set()
 
@@ -268,7 +274,7 @@ class ContextWindows(Branch):
             keys, firsts, lasts, counts, until = (column.to_numpy() for column in columns[:5])
             fresh, marks = np.zeros(len(keys), np.bool_), columns[5].to_numpy(zero_copy_only=False)
             kind.slices = Leaves(keys, firsts, lasts, counts, fresh, marks, until, self._from_arrow(columns[6:]))
-            kind.edges.base = blocks[3 * place + 2].column(0).to_numpy().copy()
+            kind.edges.recall(blocks[3 * place + 2])
             kind.shown = _Shown(*(column.to_numpy() for column in blocks[3 * place + 3].columns))
 
     def adopt(self, older: Branch, partials: Sequence[int | None]) -> None:
@@ -282,7 +288,8 @@ class ContextWindows(Branch):
             if same is not None:
                 kept = same.slices
                 fields = rearranged(kept.fields, older._folder.kinds, self._folder.kinds, partials, len(kept))
-                kind.slices, kind.shown, kind.edges.base = replace(kept, fields=fields), same.shown, same.edges.base
+                kind.slices, kind.shown = replace(kept, fields=fields), same.shown
+                kind.edges.recall(same.edges.remembered())
 
     def begin(self, since: Mapping[AnyWindow, int]) -> None:
         for kind in self._kinds:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from workbench.logical import AnyWindow, CountWindow, EachRow, LastRows, MeasureWindow, Punctuation, Session
+from workbench.logical import (
+    AnyWindow,
+    CountWindow,
+    EachRow,
+    LastRows,
+    MeasureWindow,
+    Punctuation,
+    Session,
+    UserContext,
+)
 from workbench.runtime.branches.along import MeasureEdges
 from workbench.runtime.branches.edges import CountEdges, Edges, GridEdges, LastEdges, MarkEdges, SessionEdges
+from workbench.runtime.branches.told import ToldEdges
 
 
 def edges_of(window: AnyWindow) -> Edges:
@@ -20,6 +30,8 @@ def edges_of(window: AnyWindow) -> Edges:
             return MarkEdges(window)
         case MeasureWindow():
             return MeasureEdges(window)
+        case UserContext():
+            return ToldEdges(window)
         case EachRow():
             raise TypeError("windows of single rows are not found by their edges")
     return GridEdges(window)
