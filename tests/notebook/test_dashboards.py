@@ -118,13 +118,13 @@ def test_the_form_runs_and_writes_cells(session: Session) -> None:
     assert form.place.children[0] is not shown
     assert not shown._pump.is_alive(), "running again closes the older picture"
     LiveDashboard.close_named("made")
-    form.create_cell.click()
+    form.create_cell._received(None, {"type": "pressed", "done": False}, [])
     assert "there is no notebook" in form.said.value
     with pytest.raises(QueryError, match="no source `event`"):
         dashboards.builder("event")
 
 
-def test_a_cell_of_the_form_comes_with_the_next_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_that_the_page_could_not_put_comes_with_the_next_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[str] = []
 
     class Shell:
@@ -133,7 +133,7 @@ def test_a_cell_of_the_form_comes_with_the_next_reply(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(dashboards, "get_ipython", Shell)
     form = dashboards.builder()
-    form.create_cell.click()
+    form.create_cell._received(None, {"type": "pressed", "done": False}, [])
     assert given == [form.draft.cell("query")]
     assert "below the next one" in form.said.value
 

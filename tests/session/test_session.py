@@ -75,6 +75,18 @@ def test_rows_that_go_back_are_told(session: Session) -> None:
     ]
 
 
+def test_the_status_tells_what_late_rows_made_of_slices() -> None:
+    """Two micro-batches: the third row joins the sessions of the first two, the fourth is of a session of its own."""
+    seconds = pa.array([time * 1_000_000 for time in (0, 15, 7, 60)])
+    made = Session(launch=InProcessRunner)
+    made.source("events", pa.table({"ts": seconds.cast(pa.timestamp("us", "UTC"))}), time="ts", delay="1 hour")
+    sql = "SELECT count(*) AS n FROM events GROUP BY session_window(ts, '10 seconds')"
+    (handle,) = made.start(made.parse(sql, name="q"))
+    status = handle.status()
+    assert (status.merges, status.splits, status.recomputations, status.tuples) == (1, 0, 0, 0)
+    assert "  slicing    1 merges, 0 splits, 0 recomputations" in str(status)
+
+
 def test_statements_of_several_cells_become_one_plan(session: Session) -> None:
     session.start(session.parse(SQL, name="one"))
     session.start(session.parse("SELECT count(*) AS n FROM events GROUP BY window(ts, '1 second')", name="two"))
@@ -143,6 +155,7 @@ def test_unknown_source_and_level(session: Session) -> None:
         ({"time": "ts", "delay": "-1 s"}, "must not be negative"),
         ({"time": "ts", "replay": "fast"}, "cannot read the replay speed `fast`"),
         ({"time": "ts", "max_rows": 0}, "`max_rows` must be at least 1"),
+        ({"time": "ts", "store": "eagr"}, "no store `eagr`\nhint: did you mean `eager`"),
     ],
 )
 def test_a_source_that_does_not_fit_is_refused(options: dict[str, Any], message: str) -> None:

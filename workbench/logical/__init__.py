@@ -13,7 +13,7 @@ from workbench.logical.expressions import (
     walk,
 )
 from workbench.logical.measures import Backwards, MeasureWindow
-from workbench.logical.nodes import Fill, Query, Stream, Workload
+from workbench.logical.nodes import Fill, Query, Store, Stream, Workload
 from workbench.logical.over import (
     EachRow,
     Frame,
@@ -67,6 +67,7 @@ __all__ = [
     "RangeFrame",
     "RowsFrame",
     "Session",
+    "Store",
     "Stream",
     "UserContext",
     "UserGrid",

@@ -13,6 +13,18 @@ from workbench.logical.measures import MeasureWindow
 from workbench.logical.windows import AnyWindow, Window
 
 
+class Store(Enum):
+    """What is kept of slices for the windows to come (*General Stream Slicing* §5.4).
+
+    ``LAZY``: the slices alone; a window is combined from them when it is told. ``EAGER``: a tree over the slices as
+    well, kept up as they change. ``AUTO``: whatever costs least, which may also be scans of the slices.
+    """
+
+    AUTO = "auto"
+    LAZY = "lazy"
+    EAGER = "eager"
+
+
 @dataclass(frozen=True)
 class Stream:
     """One event stream: its schema, its time column and how far out of order its rows may come.
@@ -21,7 +33,8 @@ class Stream:
     event time seen. A window that the watermark has passed is final; rows that come later still revise it for as long
     as its end is less than ``lateness`` behind the watermark, then they are late. Rows more than ``future`` ahead of
     the wall clock do not move the watermark (None: no limit). Where no row has come for ``idle`` microseconds of wall
-    time (None: never), event time goes on with the clock from then on. Two streams of one name are the same stream.
+    time (None: never), event time goes on with the clock from then on. ``store`` forces how windows are put together
+    from slices (:class:`Store`). Two streams of one name are the same stream.
     """
 
     name: str
@@ -31,6 +44,7 @@ class Stream:
     lateness: int = 0
     future: int | None = None
     idle: int | None = None
+    store: Store = Store.AUTO
 
 
 class Fill(Enum):

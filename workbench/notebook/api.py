@@ -40,6 +40,7 @@ def source(
     follow: bool = False,
     trigger: str | None = None,
     level1: str = "auto",
+    store: str = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Source:
     """Define a stream of events under a name that SQL can use.
@@ -66,6 +67,9 @@ def source(
     reads all that is there and then ends the stream. A batch one, or a table, is read once, all windows final.
     ``level1`` forces how its rows become partials: ``'arrow'``, ``'tungsten'``, or by cost (docs/spark.md).
 
+    ``store`` forces how windows are put together from slices: ``'lazy'``, from the slices alone; ``'eager'``, with a
+    tree over them that is kept up to date; or by cost. Results are equal; ``explain()`` tells which one it is.
+
     ``checkpoint`` is a folder in which state and results are kept: the next run, in this process or another one, goes
     on where this one ends, by a stop or a crash, and has the results from before (docs/operations.md).
 
@@ -87,6 +91,7 @@ def source(
         follow=follow,
         trigger=trigger,
         level1=level1,
+        store=store,
         checkpoint=checkpoint,
     )
 

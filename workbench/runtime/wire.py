@@ -101,9 +101,10 @@ class Report:
     ``max_event`` are of the whole micro-batch and equal in every bucket; ``late`` counts, by query, the rows of this
     bucket that missed at least one window because its result was settled, where there are any; ``backward`` those
     that were left out because their measure goes back, with one of them in words; ``watermark`` is the one that now
-    holds; ``slices`` and ``tuples`` are what is kept; ``plan`` is the version of the plan that ran. Times in
-    microseconds, None before the first row. ``batch`` is the number of the micro-batch, which only the host knows: it
-    does not travel.
+    holds; ``slices`` and ``tuples`` are what is kept; ``merges``, ``splits`` and ``recomputations`` are what rows out
+    of order made necessary in this micro-batch; ``plan`` is the version of the plan that ran. Times in microseconds,
+    None before the first row. ``batch`` is the number of the micro-batch, which only the host knows: it does not
+    travel.
     """
 
     rows: int
@@ -119,6 +120,9 @@ class Report:
     dropped: int = 0
     batch: int = 0
     backward: dict[str, tuple[int, str]] = field(default_factory=dict)
+    merges: int = 0
+    splits: int = 0
+    recomputations: int = 0
     results: list[tuple[str, ResultBatch]] = field(default_factory=list)
 
 
@@ -142,6 +146,9 @@ def encode_report(report: Report) -> bytes:
         "late": report.late,
         "backward": report.backward,
         "slices": report.slices,
+        "merges": report.merges,
+        "splits": report.splits,
+        "recomputations": report.recomputations,
         "tuples": report.tuples,
         "state_bytes": report.state_bytes,
         "finished": report.finished,

@@ -42,8 +42,9 @@ class QueryStatus:
     plan, ``late`` the rows of this query that missed at least one window, ``backward`` those that were left out as
     their measure goes back (the first of them in ``gone_back``), ``ahead`` those too far in the future to
     move the watermark, ``dropped`` those that the source could not read and was told to leave out. ``slices`` and
-    ``tuples`` (rows) are what the shared plan keeps. ``resumed`` tells, on an older checkpoint, what went on from
-    there and what began.
+    ``tuples`` (rows) are what the shared plan keeps; ``merges``, ``splits`` and ``recomputations`` count what rows
+    out of order have made of its slices and windows so far. ``resumed`` tells, on an older checkpoint, what went on
+    from there and what began.
     """
 
     query: str
@@ -65,6 +66,9 @@ class QueryStatus:
     error: str | None
     resumed: str | None = None
     gone_back: str | None = None
+    merges: int = 0
+    splits: int = 0
+    recomputations: int = 0
 
     def __str__(self) -> str:
         def moment(time: int | None) -> str:
@@ -79,6 +83,9 @@ class QueryStatus:
         ]
         if self.backward:
             lines.insert(2, f"  measure    {self.backward:,} rows went back and were left out: {self.gone_back}")
+        if self.merges or self.splits or self.recomputations:
+            work = f"{self.merges:,} merges, {self.splits:,} splits, {self.recomputations:,} recomputations"
+            lines.append(f"  slicing    {work}")
         if self.ahead:
             lines.insert(3, f"  future     {self.ahead:,} rows ahead of the clock do not move the watermark")
         if self.resumed:
@@ -227,6 +234,9 @@ class LiveQuery:
             error=progress.error,
             resumed=progress.resumed,
             gone_back=gone_back,
+            merges=progress.merges,
+            splits=progress.splits,
+            recomputations=progress.recomputations,
         )
 
     def traceback(self) -> str | None:

@@ -26,7 +26,7 @@ from workbench.plan import Assembly, Bounds, SharedPlan, stream_time
 from workbench.results import Status
 from workbench.runtime.assembling import Assembler, Cells, Emitted, Ranges, emit_cells
 from workbench.runtime.branches.along import MeasureEdges
-from workbench.runtime.branches.base import Branch, Clock, rearranged, table_of
+from workbench.runtime.branches.base import Branch, Clock, Work, rearranged, table_of
 from workbench.runtime.branches.edges import Edges, Found
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.branches.kinds import edges_of
@@ -124,6 +124,7 @@ class ContextWindows(Branch):
         rows = self._sorted()
         results: Emitted = []
         self.backward = {}
+        self.work = Work()
         for kind in self._kinds:
             kind.edges.widen(len(self.table))
             own = self._marked(rows, kind, clock)
@@ -133,6 +134,8 @@ class ContextWindows(Branch):
             results += self._tell(kind, found, leaves, clock)
             part = kind.edges.settle(leaves, clock.settled_after)
             settled = leaves[part >= 0]
+            old = part[(part >= 0) & (leaves.lasts < clock.settled_before)]  # those that have been slices before
+            self.work += Work(merges=len(old) - len(np.unique(old)))
             settled = replace(settled, fresh=np.zeros(len(settled), np.bool_))
             kind.slices = settled.merged(part[part >= 0], self._folder.kinds)
             kind.shown = kind.shown[kind.shown.closes > clock.settled_after]
@@ -222,6 +225,7 @@ class ContextWindows(Branch):
         if had is not None:
             status = np.where(told | ~known, status, had.status)
         status = status.astype(np.int8)
+        self.work += _work(kind, found, told, had, known, leaves)
         results = self._emit(kind.assembly, found[told], status[told], revisions[told], leaves)
         results += self._withdraw(kind.assembly, kind.shown[gone])
         seen = told | known
@@ -302,6 +306,21 @@ class ContextWindows(Branch):
     def _from_arrow(self, columns: list[pa.Array]) -> list[Array]:
         kinds = [field for kind in self._folder.kinds for field in kind.fields]
         return [field.from_arrow(column) for field, column in zip(kinds, columns, strict=True)]
+
+
+def _work(kind: _Kind, found: Found, told: Array, had: _Shown | None, known: Array, leaves: Leaves) -> Work:
+    """What rows out of order have done to the windows of a kind; ``had`` is what was shown of each ``known`` one."""
+    cuts = leaves.cuts() if isinstance(kind.assembly.window, Punctuation) else 0
+    if had is None or not len(found):
+        return Work(splits=cuts)
+    late = np.cumsum(np.append(0, leaves.late()))
+    run, _ = leaves.runs()
+    moved = known & (had.starts != found.starts) & (late[found.last] > late[run[found.last - 1]])
+    within = late[found.last] > late[found.first]
+    again = told & known & (moved | within | (found.ends < had.ends))
+    # Where the first row of a window is new, the edge before it lies where it was.
+    moved &= ~leaves.fresh[found.first]
+    return Work(splits=cuts + int(moved.sum()), recomputations=int(again.sum()))
 
 
 def _matched(shown: _Shown, found: Found) -> tuple[Array, Array]:
