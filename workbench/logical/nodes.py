@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from workbench.logical.expressions import Expression, Named
 from workbench.logical.joins import Joined, conjunction, conjuncts, joins_of
+from workbench.logical.measures import MeasureWindow
 from workbench.logical.windows import AnyWindow, Window
 
 
@@ -90,7 +91,9 @@ class Query:
         if self.keys:
             lines.append(f"  by     {', '.join(map(str, self.keys))}")
         on_grid = all(isinstance(window, Window) for window in self.windows)
-        lines.append(f"  {'zoom  ' if on_grid else 'window'} {self.stream.time}: {levels}")
+        first = self.windows[0]
+        along = first.measure if isinstance(first, MeasureWindow) else self.stream.time
+        lines.append(f"  {'zoom  ' if on_grid else 'window'} {along}: {levels}")
         lines.append(f"  values {', '.join(map(str, self.values))}")
         if self.having is not None:
             lines.append(f"  having {self.having}")

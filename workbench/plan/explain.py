@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from workbench.logical import Store
+from workbench.logical import MeasureWindow, Store
 from workbench.plan.characteristics import characteristics
 from workbench.plan.gag import Algorithm
 from workbench.plan.shared import Fold, Method, SharedPlan
@@ -45,6 +45,8 @@ def explain(plan: SharedPlan) -> str:
 def cut_at(plan: SharedPlan) -> str:
     """Where the stream is cut into slices, in words."""
     edges = [str(edges) for edges in plan.edges] + [f"the edges of {window.label}" for window in plan.listed]
+    along = [each.window for each in plan.assemblies if isinstance(each.window, MeasureWindow)]
+    edges += [f"the edges of {window.label}" for window in dict.fromkeys(along)]
     return ", ".join(edges) or "no time that is known beforehand"
 
 

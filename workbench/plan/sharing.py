@@ -24,6 +24,7 @@ from workbench.logical import (
     Expression,
     LastRows,
     Literal,
+    MeasureWindow,
     Query,
     Session,
     Store,
@@ -32,6 +33,7 @@ from workbench.logical import (
     Workload,
     aggregate_calls,
     beside_frames,
+    window_reads,
 )
 from workbench.logical.types import language_type
 from workbench.plan.characteristics import keeps_rows
@@ -113,7 +115,7 @@ def _kept_columns(query: Query) -> tuple[Expression, ...] | None:
             hint="leave FILL out, or register the aggregate as commutative if it is",
         )
     read = [argument for call in _calls(query) for argument in call.arguments]
-    read += [part for window in query.windows for part in vars(window).values()]
+    read += [part for window in query.windows for part in window_reads(window)]
     if EachRow() in query.windows:
         known = {stream_time(query.stream), *(named.expression for named in query.keys)}
         beside = [leaf for named in query.values for leaf in beside_frames(named.expression)]
@@ -248,4 +250,6 @@ def _slices_in(window: AnyWindow, density: float) -> float:
             return window.size / math.gcd(window.size, window.slide)
         case LastRows():
             return window.rows
+        case MeasureWindow():
+            return window.size / math.gcd(window.size, window.slide)
     return 1.0

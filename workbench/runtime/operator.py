@@ -165,6 +165,11 @@ class BucketOperator:
                 dropped=sum(header.get("dropped", 0) for header, _ in messages),
                 watermark=state.max_event if clock.finish else state.watermark,
                 max_event=state.max_event,
+                backward={
+                    self.plan.queries[query].query.name: found
+                    for branch in state.branches
+                    for query, found in branch.backward.items()
+                },
                 late={self.plan.queries[query].query.name: count for query, count in late.items() if count},
                 slices=sum(branch.slices for branch in state.branches),
                 merges=work.merges,

@@ -126,7 +126,7 @@ class QueryRunner(ABC):
         with self._lock:
             self._plan, self._version = plan, self._version + 1
             kept = {entry.query.name for entry in plan.queries if entry.query in running}
-            self._forget[self._version] = set(self._progress.late) - kept
+            self._forget[self._version] = {*self._progress.late, *self._progress.backward} - kept
         self._plans.publish(self._version, pickle.dumps(plan))
         return self._version
 
@@ -252,11 +252,13 @@ class QueryRunner(ABC):
             self._before = batch, before
             late = dict(before.late)
             self._in_force = max([self._in_force, *(report.plan for report in reports)])
+            backward = dict(before.backward)
             for version in [version for version in self._forget if version <= self._in_force]:
                 for query in self._forget.pop(version):
                     late.pop(query, None)
+                    backward.pop(query, None)
             self._recent.append((now, reports[0].rows if reports else 0))
-            self._progress = replace(before, state="running", late=late).after(reports)
+            self._progress = replace(before, state="running", late=late, backward=backward).after(reports)
             self._moved.notify_all()
         if any(report.finished for report in reports):
             self._end("finished")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy.typing as npt
@@ -76,6 +77,8 @@ class Branch(ABC):
     table: KeyTable
     #: The windows it looks after, where that is one kind of several branches over a fold.
     window: AnyWindow | None = None
+    #: Of the latest micro-batch, by position of the query: rows left out as their measure goes back, one in words.
+    backward: Mapping[int, tuple[int, str]] = MappingProxyType({})
     #: What was done in the last micro-batch; whoever does any of it says so in ``advance``.
     work: Work = Work()
 
