@@ -90,6 +90,12 @@ class FrameKernel:
         function(*where, *parts, *piece, mean, _NO_SIZE if sizes is None else sizes, *out)
         return True
 
+    def unites(self, rows: int) -> bool:
+        """Whether :meth:`united` may be called for so many rows; False where they had better be left as they are."""
+        if not self.kind.compiled:
+            return False
+        return variant(self._jobs["peers"], choice(None), rows * _ROW_SECONDS) is not None
+
     def united(self, at: Array, fields: Fields, out: Fields, piece: tuple[int, int]) -> None:
         """Write the partials of the moments of a piece to ``out``."""
         function = variant(self._jobs["peers"], "compiled", 0.0)

@@ -82,6 +82,7 @@ class Counted(Ordering):
     """Rows that come in order of time, by key, as ``codes`` (int32) say. Each thread takes its part of the rows."""
 
     def __init__(self, pool: ThreadPoolExecutor, parts: int, codes: Array) -> None:
+        codes = sealed(codes)  # one type of input, and so one machine code
         self._pool, self._codes = pool, codes
         self._parts = list(pairwise(np.linspace(0, len(codes), parts + 1).astype(int).tolist()))
         counts = np.zeros((parts, int(codes.max()) + 1), np.int64)

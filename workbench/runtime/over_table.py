@@ -117,7 +117,7 @@ class OverTable:
             for each in folder.lift_rows(batch, len(batch))
         ]
         at = NO_MOMENTS
-        if not by_rows and choice(None) != "generic":
+        if not by_rows:
             times, runs, at, lifted = self._united(pool, fold, times, runs, lifted)
         large = frozenset(frame for frame in frames if self._is_large(frame, times, runs, unit))
         needs_index = len(runs) == 2 and any(isinstance(frame, RangeFrame) for frame in large)
@@ -162,10 +162,9 @@ class OverTable:
         All frames go by time, so peers have the same results, and in a frame are either all or none of them.
         """
         rows, kernels = len(times), self._kernels[fold]
-        few = (
-            (times[1 : 1 << 16] != times[: (1 << 16) - 1][: rows - 1]).mean() <= _FEW if 1 < rows < 1 << 31 else False
-        )
-        if not few or not all(k.kind.compiled for k, own in zip(kernels, lifted, strict=True) if own is not None):
+        some = times[: 1 << 16]
+        few = 1 < rows < 1 << 31 and np.count_nonzero(np.diff(some)) <= _FEW * len(some)
+        if not few or not all(k.unites(rows) for k, own in zip(kernels, lifted, strict=True) if own is not None):
             return times, runs, NO_MOMENTS, lifted
 
         def begin(low: int, high: int) -> tuple[Array, Array]:
