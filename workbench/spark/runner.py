@@ -33,11 +33,12 @@ from workbench.spark.failure import root_cause
 from workbench.spark.fused import FusedSource, PlanFolder, RunFolder, RunSpec
 from workbench.spark.processor import OUTPUT, BucketProcessor
 from workbench.spark.progress import Progress as Progress
-from workbench.spark.session import bucket_count, is_local, log_tail, this_python
+from workbench.spark.session import bucket_count, is_alive, is_local, log_tail, this_python
 from workbench.spark.shipping import ship
 
 #: How long a failure of the query may go unnoticed, seconds; success and stop are noticed at once.
 _LOOK = 0.25
+_SPARK_STOPPED = "Spark was stopped while the query ran; run its cell again, and Spark starts anew"
 #: Over how long ``rows_per_s`` is measured, seconds.
 _RECENT = 5.0
 
@@ -304,8 +305,11 @@ class QueryRunner(ABC):
             return replace(self._progress, state=self._ending)
         failure = query._jsq.exception()
         if failure.isEmpty():
-            return replace(self._progress, state="stopped", error="the Spark session was stopped")
+            return replace(self._progress, state="stopped", error=_SPARK_STOPPED)
         text = self._session._jvm.org.apache.spark.util.Utils.exceptionString(failure.get())
+        if not is_alive(self._session.sparkContext):
+            # What broke first as Spark went down is chance, and says nothing of the query.
+            return replace(self._progress, state="stopped", error=_SPARK_STOPPED, details=text)
         return replace(self._progress, state="failed", error=root_cause(text), details=text)
 
     def _ask_spark(self) -> None:
