@@ -10,7 +10,7 @@ import anywidget
 import traitlets
 
 
-class CellButton(anywidget.AnyWidget):  # type: ignore[misc]
+class CellButton(anywidget.AnyWidget):
     """Puts ``cell`` below the notebook cell that shows the widget ``shown_in`` (a model id), else at the end.
 
     The page that is pressed does it by itself, so one page does, and a busy kernel is no reason to wait. It needs a
