@@ -126,6 +126,7 @@ def default_session() -> Any:
     """A Spark as its users start it, with both of Java's compilers; as many partitions as cores, which helps it."""
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")

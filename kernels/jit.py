@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numba
+from numba.core.caching import FunctionCache
 from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
 from numba.extending import overload, register_jitable
 
 from workbench.kernels import combine
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _DiskCache(FunctionCache):  # type: ignore[misc]
+    """numba's disk cache, without numba's own ``refresh`` of all its types before it loads machine code.
+
+    That imports and registers what a compiler needs, a third of a second once a process. Machine code needs the
+    run-time symbols alone, which stand when the context does; whatever compiles later refreshes by itself.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The machine code for a signature, None where there is none."""
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
 
 def jit(function: F, *, keep: bool = True) -> F:
@@ -21,19 +38,17 @@ def jit(function: F, *, keep: bool = True) -> F:
     Without a writable cache folder (an executor of a cluster, say) the kernel is compiled once per process, as is
     one that is not to be kept: a user's function may change without its file.
     """
-    options = {"nogil": True, "error_model": "numpy"}
-    if not keep:
-        compiled: F = numba.njit(**options)(function)
-        return compiled
-    try:
-        compiled = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # numba: "no locator available", neither the source folder nor the user's is writable
-        compiled = numba.njit(**options)(function)
+    compiled: F = numba.njit(nogil=True, error_model="numpy")(function)
+    if keep:
+        with suppress(
+            RuntimeError
+        ):  # numba: "no locator available", neither source folder nor the user's is writable
+            compiled._cache = _DiskCache(function)  # type: ignore[attr-defined]
     return compiled
 
 
 def warm_up() -> None:
-    """Let numba register its own types now (half a second, once a process), not when the first kernel is loaded."""
+    """Let numba register its own types now (half a second, once a process), not when it first compiles."""
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
 

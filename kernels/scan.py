@@ -29,12 +29,31 @@ def _combine(builder: Any, name: str, floating: bool, signed: bool, left: Any, r
         return builder.fadd(left, right) if floating else builder.add(left, right)
     order = {"min": "<", "max": ">"}[name]
     if floating:
-        chosen = builder.or_(builder.fcmp_ordered(order, left, right), builder.fcmp_unordered("uno", left, left))
-    elif signed:
-        chosen = builder.icmp_signed(order, left, right)
-    else:
-        chosen = builder.icmp_unsigned(order, left, right)
-    return builder.select(chosen, left, right)
+        chosen = builder.select(builder.fcmp_ordered(order, left, right), left, right)
+        return _nan_of(builder, chosen, left, right)
+    compare = builder.icmp_signed if signed else builder.icmp_unsigned
+    return builder.select(compare(order, left, right), left, right)
+
+
+def _nan_of(builder: Any, chosen: Any, left: Any, right: Any) -> Any:
+    """IR of ``chosen``, or NaN where one of two floats or vectors of them is: all bits set, so two instructions."""
+    unordered = builder.fcmp_unordered("uno", left, right)
+    bits = {"float": ir.IntType(32), "double": ir.IntType(64)}[str(getattr(chosen.type, "element", chosen.type))]
+    if isinstance(chosen.type, ir.VectorType):
+        bits = ir.VectorType(bits, chosen.type.count)
+    return builder.bitcast(builder.or_(builder.bitcast(chosen, bits), builder.sext(unordered, bits)), chosen.type)
+
+
+def _nan_or_typed(context: Any, chosen: Any, left: Any, right: Any) -> Any:
+    """``chosen`` of two scalars, or NaN where one of them is."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _nan_of(builder, *arguments) if isinstance(chosen, types.Float) else arguments[0]
+
+    return chosen(chosen, left, right), generate
+
+
+_nan_or: Any = intrinsic(_nan_or_typed)
 
 
 def _identity(name: str, kind: Any) -> float | int:
@@ -105,10 +124,10 @@ def _scalar(name: str) -> Callable[[Any, Any], Any]:
         return (left + right,)
 
     def smaller(left: Any, right: Any) -> Any:
-        return (left if left < right or left != left else right,)
+        return (_nan_or(left if left < right else right, left, right),)
 
     def larger(left: Any, right: Any) -> Any:
-        return (left if left > right or left != left else right,)
+        return (_nan_or(left if left > right else right, left, right),)
 
     chosen: Callable[[Any, Any], Any] = jit({"add": add, "min": smaller, "max": larger}[name])
     return chosen

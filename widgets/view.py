@@ -97,6 +97,7 @@ class DashboardView:
         height: int = 170,
         theme: str = AUTO,
     ) -> None:
+        results.schema.require_time()
         self.results = results
         self.title = title or results.schema.query
         self.backing = backing or Backing()

@@ -22,7 +22,9 @@ from benchmarks.workloads import (
     soak,
     spark_batches,
     spark_bytes,
+    spark_foreign,
     spark_native,
+    spark_others,
     spark_scan,
 )
 
@@ -45,6 +47,8 @@ _MODULES = (
     slideside_fig3,
     lightsaber_fig15,
     spark_bytes,
+    spark_foreign,
+    spark_others,
     soak,
 )
 #: Modules that measure several things in one way.

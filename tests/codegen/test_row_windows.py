@@ -13,7 +13,7 @@ from lifting import KINDS, TYPICAL, assert_same, partials_of, recalculated
 
 from workbench.algebra import PARTIALS, PartialKind
 from workbench.codegen import RowWindows, row_windows
-from workbench.codegen.row_windows import Differences, Doubling, Overlaid
+from workbench.codegen.row_windows import Differences, Doubling, Overlaid, Segmented
 from workbench.plan import cost
 
 
@@ -60,6 +60,18 @@ def test_every_kernel_alone(name: str, data: st.DataObject, seed: int) -> None:
     chunk = data.draw(st.integers(2, min(sizes)))
     check(kind, Overlaid(kind, sizes, kind.dtypes, chunk=chunk), sizes, fields, [17, 40])
     check(kind, Doubling(kind, sizes, kind.dtypes), sizes, fields, [17, 40])
+    check(kind, Segmented(kind, sizes[:1], kind.dtypes), sizes[:1], fields, [1, 17, 40])
+
+
+def test_segments_are_chosen_for_one_window_of_hundreds_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer rows are added up from powers of two, several windows share the scans of one chunk."""
+    monkeypatch.undo()
+    kind = PARTIALS["sum_float"]
+    chosen = {size: cost.over_rows(kind, [size], cost.BUILT_IN)[0].method for size in (16, 256, 5000)}
+    assert chosen == {16: "doubling", 256: "segmented", 5000: "overlaid"}
+    assert [part.method for part in cost.over_rows(kind, [300, 400, 500], cost.BUILT_IN)] == ["overlaid"]
+    with pytest.raises(ValueError, match="segments are those of one window"):
+        Segmented(kind, [2, 3], kind.dtypes)
 
 
 def test_long_windows_over_random_data_as_published_code_gets_them_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

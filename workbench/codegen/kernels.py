@@ -157,7 +157,7 @@ class FoldKernel:
             values, valid = inputs[index]
             columns += [values if index in self._valued else _NONE, _known(valid, group.size)]
         targets = [f for feed, out in zip(self.feeds, outputs, strict=True) if feed in self._compiled for f in out]
-        function(*map(_sealed, where), *map(_sealed, columns), *targets)
+        function(*map(sealed, where), *map(sealed, columns), *targets)
 
     def compile(self) -> None:
         """Wait until the compiled variant is there."""
@@ -172,7 +172,7 @@ class FoldKernel:
         sample = [_NONE, np.zeros(1, np.int64)] if self.runs else [_NONE]
         for index in self._inputs:
             sample += [np.zeros(0, kinds.get(index, "int64")), np.zeros(0, np.bool_)]
-        sample = [_sealed(array) for array in sample]
+        sample = [sealed(array) for array in sample]
         for feed in self._compiled:
             sample += feed.monoid.blank(0)
         return Job(self.name, self.source, "fold", sample, injected([feed.monoid for feed in self._compiled]))
@@ -198,7 +198,7 @@ class Runs:
 _NONE = np.zeros(0, np.int64)
 
 
-def _sealed(array: Array) -> Array:
+def sealed(array: Array) -> Array:
     """A contiguous view that is not to be written to; arrays from Arrow are like that already."""
     if array.flags.writeable or not array.flags.c_contiguous:
         array = np.ascontiguousarray(array).view()

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from workbench.algebra import PARTIALS, PartialKind
 from workbench.codegen import modules
-from workbench.codegen.rows import differences_source, doubling_source, overlaid_source
+from workbench.codegen.kernels import sealed
+from workbench.codegen.rows import differences_source, doubling_source, overlaid_source, segmented_source
 from workbench.plan.cost import PIECE, Part, constants, over_rows
 
 Array = npt.NDArray[Any]
@@ -35,14 +36,6 @@ class RowKernel(Protocol):
 def _compiled(kind: PartialKind, source: str) -> Callable[..., None]:
     function: Callable[..., None] = modules.load(modules.digest(source), source, kind.scalars).push
     return function
-
-
-def _read_only(fields: Fields) -> Fields:
-    """Views that nobody writes to: one type for arrays of ours and of Arrow, so one compilation."""
-    views = tuple(np.ascontiguousarray(field).view() for field in fields)
-    for view in views:
-        view.flags.writeable = False
-    return views
 
 
 def unit_of(kind: PartialKind, dtypes: Sequence[npt.DTypeLike]) -> Fields:
@@ -80,7 +73,7 @@ class _Kernel:
         self._unit = unit_of(kind, dtypes)
 
     def push(self, fields: Fields, out: Fields) -> None:
-        self.compiled(*_read_only(fields), *self.state, *out)
+        self.compiled(*map(sealed, fields), *self.state, *out)
 
     def _blank(self, *shapes: int | tuple[int, ...]) -> list[Array]:
         """Arrays full of the identity, all fields of the first shape, then of the next."""
@@ -143,6 +136,25 @@ class Overlaid(_Kernel):
         self.partials = chunk * (2 + ring) + ring + int(back.sum()) + 3 * count
 
 
+class Segmented(_Kernel):
+    """One window in chunks as long as it is: the suffix after each row of the chunk before, and a running prefix."""
+
+    def __init__(
+        self,
+        kind: PartialKind,
+        sizes: Sequence[int],
+        dtypes: Sequence[npt.DTypeLike],
+        where: Sequence[int] | None = None,
+    ) -> None:
+        if len(sizes) != 1:
+            raise ValueError(f"segments are those of one window, got {list(sizes)}")
+        super().__init__(kind, segmented_source(kind), sizes, dtypes, where)
+        size = int(self._sizes[0])
+        arrays = self._blank(size, size + PIECE, 1)
+        self.state = (*arrays, *self._unit, np.zeros(1, np.int64), self._where, PIECE)
+        self.partials = 2 * size + PIECE + 1
+
+
 class Doubling(_Kernel):
     """Partials of the last 1, 2, 4, ... rows; short windows are put together from them."""
 
@@ -163,6 +175,7 @@ class Doubling(_Kernel):
 _METHODS: dict[str, Callable[..., RowKernel]] = {
     "differences": Differences,
     "overlaid": Overlaid,
+    "segmented": Segmented,
     "doubling": Doubling,
 }
 
@@ -205,6 +218,7 @@ class RowWindows:
         shape = (len(self.sizes), len(fields[0]))
         if out is None:
             out = tuple(np.empty(shape, dtype) for dtype in self.dtypes)
+        fields = tuple(map(sealed, fields))  # once, not in each kernel
         for kernel in self.kernels:
             kernel.push(fields, out)
         return out

@@ -11,6 +11,9 @@ batch to batch. All work in pieces that stay in the first-level cache, with ever
     SlideSide for monoids (*SlideSide* §3.2). The stacks of all windows lie over each other: one suffix scan of every
     ``chunk`` rows, one running prefix, shared by all windows of at least ``chunk`` rows. A window is a suffix of one
     chunk, the chunks in between (TwoStacks over chunk partials, a combine every ``chunk`` rows), and a prefix.
+``segmented``
+    The same for one short window: a chunk is as long as the window, so nothing lies in between, and one loop over
+    many chunks puts their windows together. Kept is the suffix *after* each row, empty at the end of a chunk.
 ``doubling``
     Short windows of any monoid: partials of the last 1, 2, 4, ... rows, a window from at most ``log2(size)`` of them.
 
@@ -164,6 +167,48 @@ def _advance(t: KernelText) -> None:
     t.merge(" " * 16, "near#[q]", "f#[q, place_]", "b#[q]")
     t("                if low < now + 1:")
     t.merge(" " * 20, "far#[q]", "f#[q, place_ + 1]", "b#[q]")
+
+
+def segmented_source(kind: PartialKind) -> str:
+    """``push(x.., c.., s.., carry.., unit.., at, where, tile, out..)``: one window, as long as a chunk ``c``.
+
+    ``at[0]`` is how many rows of the current chunk are in ``c``, ``carry`` their prefix. ``s[i]`` is the partial of
+    the rows after row ``i`` in its chunk; it begins ``size`` rows before the piece, so that ``s[i]`` and the prefix
+    of row ``i`` of the piece are a window.
+    """
+    t = KernelText(kind)
+    t(
+        "    size, n, held = c0.size, x0.size, at[0]",
+        "    for row in range(0, n, tile):",
+        "        m = min(tile, n - row)",
+    )
+    t.each("        w# = o#[where[0], row:row + m]")
+    t(
+        "        begin = 0",
+        "        while begin < m:",
+        "            end = min(m, begin + size - held)",
+        "            whole = end - begin == size",
+    )
+    t.each("            y# = x#[row + begin:row + end]")
+    t("            if not whole:")
+    t.each("                c#[held:held + end - begin] = y#")
+    t.each("            z# = carry#[0]")
+    t.prefix("            ", "y#", "w#[begin:end]", "z")
+    t.each("            carry#[0] = w#[end - 1]")
+    t("            held += end - begin", "            if held == size:", "                held = 0")
+    t.each("                carry#[0] = unit#[0]")
+    t.each("                z# = unit#[0]")
+    t.each("                g# = y# if whole else c#")
+    t.suffix("                ", "g#", "s#[end - 1:end + size - 1]", "z")
+    # The scan has put the whole chunk before its first row.
+    t.each("                s#[end - 1] = unit#[0]")
+    t.each("                s#[end + size - 1] = unit#[0]")
+    t("            begin = end", "        for i in range(m):")
+    t.merge(" " * 12, "w#[i]", "s#[i]", "w#[i]")
+    t("        for i in range(size):")
+    t.each("            s#[i] = s#[m + i]")
+    t("    at[0] = held")
+    return t.text("push", ["x#", "c#", "s#", "carry#", "unit#", "at", "where", "tile", "o#"])
 
 
 def doubling_source(kind: PartialKind) -> str:

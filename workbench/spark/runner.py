@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -127,7 +127,7 @@ class QueryRunner(ABC):
         with self._lock:
             self._plan, self._version = plan, self._version + 1
             kept = {entry.query.name for entry in plan.queries if entry.query in running}
-            self._forget[self._version] = set(self._progress.late) - kept
+            self._forget[self._version] = {*self._progress.late, *self._progress.backward} - kept
         self._plans.publish(self._version, pickle.dumps(plan))
         return self._version
 
@@ -251,29 +251,15 @@ class QueryRunner(ABC):
             # A micro-batch that was stopped before Spark took note of its end runs again: it counts once.
             before = self._before[1] if batch == self._before[0] else self._progress
             self._before = batch, before
-            late = Counter(before.late)
+            late = dict(before.late)
             self._in_force = max([self._in_force, *(report.plan for report in reports)])
+            backward = dict(before.backward)
             for version in [version for version in self._forget if version <= self._in_force]:
                 for query in self._forget.pop(version):
                     late.pop(query, None)
-            for report in reports:
-                late.update(report.late)
-            rows = reports[0].rows if reports else 0
-            self._recent.append((now, rows))
-            self._progress = replace(
-                before,
-                state="running",
-                rows=before.rows + rows,
-                watermark=max((r.watermark for r in reports if r.watermark is not None), default=before.watermark),
-                max_event=max((r.max_event for r in reports if r.max_event is not None), default=before.max_event),
-                late=dict(late),
-                ahead=before.ahead + (reports[0].ahead if reports else 0),
-                dropped=before.dropped + (reports[0].dropped if reports else 0),
-                batches=before.batches + 1,
-                slices=sum(report.slices for report in reports),
-                tuples=sum(report.tuples for report in reports),
-                state_bytes=sum(report.state_bytes for report in reports),
-            )
+                    backward.pop(query, None)
+            self._recent.append((now, reports[0].rows if reports else 0))
+            self._progress = replace(before, state="running", late=late, backward=backward).after(reports)
             self._moved.notify_all()
         if any(report.finished for report in reports):
             self._end("finished")
