@@ -56,6 +56,24 @@ def _order_rows(code: Array, origin: int, places: Array, order: Array) -> None:
         places[key] += 1
 
 
+def _place_rows(code: Array, places: Array, values: Array, out: Array) -> None:
+    """Rows to where they stand by key: each key's next row goes behind its last, so caches see a few streams."""
+    for i in range(code.size):
+        key = code[i]
+        place = places[key]
+        out[place] = values[i]
+        places[key] = place + 1
+
+
+def _fetch_rows(code: Array, places: Array, values: Array, out: Array) -> None:
+    """The way back."""
+    for i in range(code.size):
+        key = code[i]
+        place = places[key]
+        out[i] = values[place]
+        places[key] = place + 1
+
+
 def _gather(values: Array, order: Array, out: Array) -> None:
     for i in range(order.size):
         out[i] = values[order[i]]
@@ -67,5 +85,6 @@ def _scatter_back(values: Array, order: Array, out: Array) -> None:
 
 
 count_keys, order_rows = jit(_count_keys), jit(_order_rows)
+place_rows, fetch_rows = jit(_place_rows), jit(_fetch_rows)
 #: ``gather(values, order, out)``: ``out[i] = values[order[i]]``; ``scatter`` is its inverse.
 gather, scatter = jit(_gather), jit(_scatter_back)

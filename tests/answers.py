@@ -10,9 +10,9 @@ import pyarrow as pa
 from strategies import SECOND
 
 from workbench.logical import CountWindow, Workload
-from workbench.results import QueryResults
+from workbench.results import QueryResults, Unit
 from workbench.runtime.engine import Engine
-from workbench.runtime.reference import Answer, reference
+from workbench.runtime.reference import Answer, gone_back, reference
 
 
 def answer_of(results: QueryResults, unfilled: bool = False) -> Answer:
@@ -29,12 +29,18 @@ def answer_of(results: QueryResults, unfilled: bool = False) -> Answer:
         if unfilled and row["status"] == "provisional":
             continue
         assert row["status"] in ("final", "revised")
-        start, end = (round(row[side].timestamp() * SECOND) for side in ("window_start", "window_end"))
+        unit = results.schema.levels[0].unit
+        start, end = (units_of(row[side], unit) for side in ("window_start", "window_end"))
         key = tuple(math.nan if row[name] != row[name] else row[name] for name in keys)
         place = labels.index(row["level"]), key, start, end
         found[*place, seen[place]] = tuple(row[name] for name in values)
         seen[place] += 1
     return found
+
+
+def units_of(bound: Any, unit: Unit | None) -> int:
+    """A bound as the oracle has it: microseconds, or units of a measure."""
+    return round(bound.timestamp() * SECOND) if unit is None else round(bound * 10**unit.digits)
 
 
 def same(left: Any, right: Any) -> bool:
@@ -61,3 +67,4 @@ def check(workload: Workload, batches: list[pa.Table], engine: Engine) -> None:
         unfilled = any(isinstance(window, CountWindow) for window in query.windows)
         assert_same(answer_of(engine.results[query.name], unfilled), expected[query.name])
     assert engine.late == late
+    assert {name: count for name, (count, _) in engine.backward.items()} == gone_back(workload, batches)

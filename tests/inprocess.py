@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from workbench.plan import SharedPlan
 from workbench.runtime.engine import Engine
+from workbench.runtime.wire import Report
 from workbench.session.launch import Deliver
 from workbench.session.sources import Source
 from workbench.spark.runner import Progress
@@ -30,10 +31,13 @@ class InProcessRunner:
         table = pq.read_table(list(map(str, self.source.paths)))
         half = len(table) // 2
         for part in (table.slice(0, half), table.slice(half)):
-            reports = engine.step([part])
-            self.deliver(reports)
-        self.deliver(engine.step([], finish=True))
-        self._progress = replace(self._progress, state="finished", rows=len(table), late=engine.late)
+            self._count(engine.step([part]))
+        self._count(engine.step([], finish=True))
+        self._progress = replace(self._progress, state="finished")
+
+    def _count(self, reports: list[Report]) -> None:
+        self.deliver(reports)
+        self._progress = self._progress.after(reports)
 
     def stop(self, timeout: float = 5.0, *, finish: bool = False) -> None:
         self.stopped.append(self)

@@ -15,9 +15,11 @@ from workbench.errors import QueryError
 from workbench.logical import (
     AggregateCall,
     AnyWindow,
+    Backwards,
     Band,
     Calendar,
     Call,
+    Cast,
     Column,
     ContextFree,
     CountWindow,
@@ -26,6 +28,7 @@ from workbench.logical import (
     Fill,
     LastRows,
     Literal,
+    MeasureWindow,
     Named,
     Punctuation,
     Query,
@@ -118,6 +121,28 @@ def punctuations() -> st.SearchStrategy[Punctuation]:
     return st.builds(Punctuation, st.sampled_from([B, large]))
 
 
+#: Numbers that count up with time, as integers and doubles; some rows go back, or have none.
+SECONDS = Call(pa.int64(), "unix_seconds", (TS,))
+HALVES = Call(
+    pa.float64(), "divide", (Cast(pa.float64(), Call(pa.int64(), "unix_millis", (TS,))), Literal(pa.float64(), 900.0))
+)
+JOLTED = Call(
+    pa.int64(), "subtract", (SECONDS, Call(pa.int64(), "case", (B, Literal(pa.int64(), 3), Literal(pa.int64(), 0))))
+)
+GAPPED = Call(pa.float64(), "case", (Call(pa.bool_(), "is_not_null", (N,)), HALVES))
+
+
+def measures() -> st.SearchStrategy[MeasureWindow]:
+    """Windows along a number; of a double with one digit behind the point, where edges are no doubles."""
+
+    def build(measure: Expression, slide: int, extra: int, offset: int) -> MeasureWindow:
+        digits = int(pa.types.is_floating(measure.type))
+        return MeasureWindow(measure, slide + extra, slide, offset, digits, Backwards.DROP)
+
+    number = st.sampled_from([SECONDS, HALVES, JOLTED, GAPPED])
+    return st.builds(build, number, st.integers(1, 30), st.integers(0, 40), st.integers(0, 5))
+
+
 #: Window types by name, each with how many levels a query may have of it.
 TYPES: dict[str, tuple[st.SearchStrategy[Any], int]] = {
     "sliding": (windows(), 3),
@@ -128,6 +153,7 @@ TYPES: dict[str, tuple[st.SearchStrategy[Any], int]] = {
     "count": (counts(), 1),
     "last": (lasts(), 1),
     "punctuation": (punctuations(), 1),
+    "measure": (measures(), 1),
 }
 
 

@@ -8,24 +8,26 @@ from typing import Any
 
 import ipywidgets as ipw
 
-from workbench.errors import WorkbenchError
-from workbench.logical import Stream
+from workbench.errors import QueryError, WorkbenchError
+from workbench.logical import Stream, Window
 from workbench.time import DAY, HOUR, MINUTE, format_duration
+from workbench.widgets.cell import CellButton
 from workbench.widgets.draft import DURATIONS, FUNCTIONS, Draft, Value, columns_for, likely_keys
 
 #: Levels at most; with more the form would not fit on a page.
 LEVELS = 4
 _NEXT = ((MINUTE, 15 * MINUTE), (10 * MINUTE, 2 * HOUR), (HOUR, DAY), (DAY, 7 * DAY))
 _PRE = (
-    "margin:0;padding:8px 10px;white-space:pre-wrap;font:12.5px/1.45 ui-monospace,Menlo,Consolas,monospace;"
+    "margin:0;padding:8px 10px;white-space:pre-wrap;word-break:normal;overflow-wrap:anywhere;"
+    "font:12.5px/1.45 ui-monospace,Menlo,Consolas,monospace;"
     "background:var(--jp-layout-color2,#f3f5f7);color:var(--jp-ui-font-color1,#1f2933)"
 )
 
 
 class QueryForm(ipw.VBox):  # type: ignore[misc]
     """The form. It owns no query: ``plan(sql, name)`` gives the picture of the plan as HTML and raises WorkbenchError
-    for what cannot be run, ``create(cell)`` puts a cell into the notebook and returns a remark about it, ``run(sql,
-    name)`` starts the query and returns the widget that shows it.
+    for what cannot be run, ``run(sql, name)`` starts the query and returns the widget that shows it. ``create(cell)``
+    hands a cell over where the page cannot put it into the notebook itself, and returns a remark about it.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
         self._value_box, self._level_box = ipw.VBox(), ipw.VBox()
         self.add_value = ipw.Button(description="+ aggregate", layout=ipw.Layout(width="120px"))
         self.add_level = ipw.Button(description="+ level", layout=ipw.Layout(width="120px"))
-        self.create_cell = ipw.Button(description="Create cell", button_style="primary")
+        self.create_cell = CellButton(self._put)
         self.run_query = ipw.Button(description="Run", button_style="success")
         self.said = ipw.HTML()
         self.sql = ipw.HTML()
@@ -59,9 +61,9 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
             widget.observe(lambda change: self._changed(), "value")
         self.add_value.on_click(lambda button: self._more_values("avg"))
         self.add_level.on_click(lambda button: self._more_levels())
-        self.create_cell.on_click(lambda button: self._act(self._put))
         self.run_query.on_click(lambda button: self._act(self._start))
         super().__init__(self._parts(), layout=ipw.Layout(width="100%", padding="4px"))
+        self.create_cell.shown_in = self.model_id
         self._begin()
 
     @property
@@ -147,16 +149,35 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
     def _more_levels(self) -> None:
         if len(self.levels) >= LEVELS:
             return
+        # All sliders on the same axis: the text beside them must not take room by its length.
         slider = ipw.SelectionRangeSlider(
             options=[(format_duration(each), each) for each in DURATIONS],
-            value=_NEXT[len(self.levels)],
-            layout=ipw.Layout(width="98%"),
+            value=next(pair for pair in _NEXT[len(self.levels) :] + _NEXT if pair not in self.draft.levels),
+            readout=False,
+            layout=ipw.Layout(flex="1 1 auto", width="auto", min_width="120px"),
         )
-        slider.observe(lambda change: self._changed(), "value")
+        told = ipw.Label(layout=ipw.Layout(flex="0 0 170px", width="170px"))
+        away = ipw.Button(icon="times", tooltip="take it away", layout=ipw.Layout(width="34px"))
+        row = ipw.HBox([slider, told, away])
+
+        def tell(change: Any = None) -> None:
+            slide, size = slider.value
+            told.value = Window(size, slide).label
+            self._changed()
+
+        def remove(button: Any) -> None:
+            self.levels.remove(slider)
+            self._level_box.children = tuple(each for each in self._level_box.children if each is not row)
+            self.add_level.disabled = False
+            self._changed()
+
         self.levels.append(slider)
-        self._level_box.children = tuple(self.levels)
+        slider.observe(tell, "value")
+        away.on_click(remove)
+        kept = self._level_box.children if len(self.levels) > 1 else ()
+        self._level_box.children = (*kept, row)
         self.add_level.disabled = len(self.levels) >= LEVELS
-        self._changed()
+        tell()
 
     def _changed(self) -> None:
         """Show the SQL and the plan of what is chosen, or why it cannot be run."""
@@ -164,13 +185,17 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
             return
         self.said.value = ""
         try:
-            if not self.values:
-                raise WorkbenchError("there is no aggregate", hint="press `+ aggregate`")
+            for chosen, noun in ((self.values, "aggregate"), (self.levels, "level")):
+                if not chosen:
+                    raise WorkbenchError(f"there is no {noun}", hint=f"press `+ {noun}`")
             sql = self.draft.sql()
             self.sql.value = f'<pre style="{_PRE}">{escape(sql)}</pre>'
+            if not self.name.value.isidentifier():
+                raise QueryError(f"`{self.name.value}` cannot name a query", hint="use letters, digits and `_`")
             self.picture.value = self._plan(sql, self.name.value)
+            self.create_cell.cell = self.draft.cell(self.name.value)
         except WorkbenchError as error:
-            self.picture.value = ""
+            self.picture.value = self.create_cell.cell = ""
             self._complain(error)
 
     def _act(self, action: Callable[[], None]) -> None:
@@ -179,8 +204,14 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
         except WorkbenchError as error:
             self._complain(error)
 
-    def _put(self) -> None:
-        self.said.value = escape(self._create(self.draft.cell(self.name.value)))
+    def _put(self, done: bool) -> None:
+        def hand_over() -> None:
+            self.said.value = escape(self._create(self.create_cell.cell))
+
+        if done:
+            self.said.value = "the cell stands below"
+        else:
+            self._act(hand_over)
 
     def _start(self) -> None:
         self.place.children = (self._run(self.draft.sql(), self.name.value),)

@@ -19,6 +19,7 @@ from bokeh.models import (
 )
 
 from workbench.widgets.export import KINDS
+from workbench.widgets.picker import KeyPicker
 from workbench.widgets.theme import CONTROLS, FONT, Theme
 
 AUTO = "auto"
@@ -40,7 +41,7 @@ class Shown(IntEnum):
 class Controls:
     """The header, the strip of facts, and the boxes of table and code."""
 
-    def __init__(self, title: str, modes: RadioButtonGroup, keys: Column, theme: str, bands: bool) -> None:
+    def __init__(self, title: str, modes: RadioButtonGroup, keys: KeyPicker, theme: str, bands: bool) -> None:
         sheets = [InlineStyleSheet(css=CONTROLS)]
         self._title = Div(
             text=f'<span style="font:600 16px {FONT};color:var(--wq-ink)">{escape(title)}</span>',
@@ -60,12 +61,17 @@ class Controls:
         )  # fmt: skip
         self.menu = Select(options=[NOTHING], value=NOTHING, width=94, visible=False, stylesheets=sheets)
         self.header = Row(
-            self._title, self.views, modes, self.pause, self.level, self.finer, self.menu, self.options,
+            self._title, self.views, modes, self.pause, self.level, self.menu, self.options,
             sizing_mode="stretch_width",
             styles={"flex-wrap": "wrap", "row-gap": "0"},
         )  # fmt: skip
-        self.choices = Row(keys, self.bands, self.theme, sizing_mode="stretch_width", visible=False)
+        line = Row(
+            *keys.line, self.bands, self.theme, keys.told, sizing_mode="stretch_width", styles={"flex-wrap": "wrap"}
+        )
+        self.choices = Column(line, keys.chips, sizing_mode="stretch_width", visible=False)
         self.strip = Div(text="", sizing_mode="stretch_width", margin=(2, 8, 4, 8))
+        # The offer comes and goes: beside the header's buttons it would push the plots down and up.
+        self.facts = Row(self.strip, self.finer, sizing_mode="stretch_width")
         box = {"max-height": "460px", "overflow": "auto", "color": "var(--wq-ink)", "font": f"13px {FONT}"}
         self.table = Div(text="", sizing_mode="stretch_width", visible=False, styles=box)
         self.plan = Div(text="", sizing_mode="stretch_width", visible=False, styles=box | {"max-height": "none"})

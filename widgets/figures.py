@@ -115,14 +115,13 @@ class Panel:
         update(self.revised, _marks(x[-_MARKS:], y[-_MARKS:], keys[-_MARKS:], first=first))
         update(self.bands, _patches(points.band if band else None, first))
 
-    def make_small(self, width: int, height: int) -> None:
-        """A figure of so many pixels with its borders, with fewer ticks and less room around the frame."""
+    def make_small(self, height: int) -> None:
+        """A figure so many pixels high with its borders, with fewer ticks and less room around the frame."""
         self.figure.update(
-            sizing_mode="fixed",
-            width=width,
+            sizing_mode="stretch_width",
             height=height,
             frame_height=None,
-            min_border_left=62,
+            min_border_left=52,
             min_border_right=14,
         )
         self.figure.xaxis.ticker.desired_num_ticks = 4

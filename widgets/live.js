@@ -7,6 +7,8 @@ const ASK_MS = 3_000 // an unanswered question is asked again
 const INPUT_MS = 40 // changes by the user are sent at most this often
 const CALM_MS = 400 // a range that the user has just moved is not moved by the kernel for so long
 const SILENCE_MS = 12_000 // a kernel that says nothing for so long is told of as gone
+const [STILL, LIVE] = ["winquery-still", "winquery-live"] // see still.py
+const WIDGET = "application/vnd.jupyter.widget-view+json"
 
 let loading = null // one BokehJS for all dashboards of this browser page
 
@@ -69,6 +71,9 @@ class Page {
     this.lab = new MutationObserver(() => this.tellTheme())
     this.lab.observe(document.body, {attributes: true, attributeFilter: ["data-jp-theme-light", "class"]})
     this.tellTheme()
+    this.notebook = model.widget_manager?.context // JupyterLab's, and nobody else's
+    this.onSave = (_, state) => state === "started" && this.keep()
+    this.notebook?.saveState?.connect(this.onSave)
     this.ask()
   }
 
@@ -139,7 +144,7 @@ class Page {
     this.ask()
   }
 
-  async snapshot({sequence, inputs, menu, plots}, packed) {
+  async snapshot({sequence, inputs, menu, plots, widget}, packed) {
     if (!this.asked) return
     const json = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).json()
     if (!bokeh(json.version)) await loading // by another dashboard of this page
@@ -151,10 +156,12 @@ class Page {
     this.inputs = new Set(inputs.map(([id, attr]) => `${id}.${attr}`))
     this.doc = B.require("document/index").Document.from_json(json)
     this.menu = menu
+    this.widget = widget
     this.plots = plots
     this.doc.on_change((event) => this.changed(event))
     this.sequence = sequence
     this.views = await B.embed.add_document_standalone(this.doc, this.el)
+    this.el.classList.add(LIVE)
     this.report()
   }
 
@@ -214,7 +221,27 @@ class Page {
     if (kind === nothing) return
     setTimeout(() => menu.setv({value: nothing}, {sync: false}))
     if (kind !== "PNG") return this.say("set", {id: menu.id, attr: "value", value: kind})
-    return this.picture().then((blob) => saveAs(`${this.doc.title()}.png`, blob))
+    return new Promise((done) => this.picture().toBlob(done, "image/png")).then((blob) =>
+      saveAs(`${this.doc.title()}.png`, blob),
+    )
+  }
+
+  // The notebook is being saved: draw the picture that stands for the dashboard where no kernel answers.
+  keep() {
+    const {cells} = this.notebook.model
+    for (let number = 0; this.doc != null && number < cells.length; number++) {
+      const {outputs} = cells.get(number)
+      for (let place = 1; place < (outputs?.length ?? 0); place++) {
+        const output = outputs.get(place).toJSON()
+        const html = [output.data?.["text/html"]].flat().join("")
+        const shown = outputs.get(place - 1).toJSON().data?.[WIDGET]?.model_id === this.widget
+        if (!shown || !html.includes(STILL)) continue
+        const canvas = this.picture()
+        if (canvas.width === 1) return // no plot on show: the picture from before is better than none
+        const drawn = html.replace(/ src="[^"]*"/, ` src="${canvas.toDataURL("image/png")}"`)
+        outputs.set(place, {...output, data: {...output.data, "text/html": drawn}})
+      }
+    }
   }
 
   // The plots on show, on the ground of the theme.
@@ -233,7 +260,7 @@ class Page {
       ground.drawImage(layer, 0, top)
       top += layer.height
     }
-    return new Promise((resolve) => canvas.toBlob(resolve, "image/png"))
+    return canvas
   }
 
   // What the layout has found out before anybody listened: the width of the plots.
@@ -267,6 +294,7 @@ class Page {
     clearInterval(this.patience)
     clearInterval(this.watch)
     this.lab.disconnect()
+    this.notebook?.saveState?.disconnect(this.onSave)
     this.note?.remove()
     this.inputs = new Set()
     window.removeEventListener("pagehide", this.onHide)

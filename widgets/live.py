@@ -32,6 +32,7 @@ from IPython.display import DisplayHandle, display
 from workbench.widgets.export import KINDS
 from workbench.widgets.pages import OPEN_LOOP, Pages
 from workbench.widgets.picture import picture
+from workbench.widgets.still import EMPTY, still_bundle
 from workbench.widgets.view import DashboardView
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,7 @@ class LiveDashboard(anywidget.AnyWidget):
         self._asking: set[str] = set()
         self._inbox: deque[Any] = deque()
         self._events: list[DocumentPatchedEvent] = []
-        self._handles: list[DisplayHandle] = []
+        self._handles: list[tuple[DisplayHandle, DisplayHandle]] = []
         self._due = 0.0
         self._spoke = 0.0
         view.controls.allow_export()
@@ -118,8 +119,9 @@ class LiveDashboard(anywidget.AnyWidget):
             self._pump.join(timeout=5)
         with contextlib.suppress(Exception):
             self.send({"type": "closed"})
-        for handle in self._handles:
-            handle.update(self._bundle(), raw=True)
+        for shown, still in self._handles:
+            shown.update(self._bundle(), raw=True)
+            still.update(EMPTY, raw=True)
         for name in [name for name, open_ in self._open.items() if open_ is self]:
             del self._open[name]
         self.layout.close()
@@ -129,19 +131,22 @@ class LiveDashboard(anywidget.AnyWidget):
         return f"<live dashboard `{self.view.title}`{', closed' if self._ended.is_set() else ''}>"
 
     def _ipython_display_(self, **_: Any) -> None:
-        handle = display(self._bundle(), raw=True, display_id=True)
-        if handle is not None:
-            self._handles.append(handle)
+        """Two outputs: the dashboard, and the picture that stands for it where no kernel answers."""
+        shown = display(self._bundle(), raw=True, display_id=True)
+        still = display(still_bundle(self._picture()), raw=True, display_id=True)
+        if shown is not None and still is not None:
+            self._handles.append((shown, still))
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return self._bundle(), {}
 
     def _bundle(self) -> dict[str, Any]:
-        """The widget for pages that can ask the kernel, and a picture for those that cannot."""
-        bundle: dict[str, Any] = {"text/plain": repr(self), "image/svg+xml": self._picture()}
-        if not self._ended.is_set():
-            bundle[_WIDGET_MIME] = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
-        return bundle
+        """The widget while it lives, its last picture afterwards."""
+        if self._ended.is_set():
+            return {"text/plain": repr(self), "image/svg+xml": self._picture()}
+        widget = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
+        # The empty HTML is what converters take, which know no widgets; the picture follows.
+        return {"text/plain": repr(self), "text/html": "", _WIDGET_MIME: widget}
 
     def _picture(self) -> str:
         return picture(self.view.results, self.view.title, self.view.visible if self.view.drawn else None)
@@ -268,6 +273,7 @@ class LiveDashboard(anywidget.AnyWidget):
                 "pages": sorted(pages),
                 "sequence": self._pages.sequence,
                 "inputs": [list(key) for key in self._inputs],
+                "widget": self.model_id,
                 "menu": self.view.controls.menu.id,
                 "plots": [model.id for model in self.view.plots],
             },

@@ -13,8 +13,9 @@ from workbench.widgets.theme import CONTROLS, LIGHT, NOTE, Theme
 
 #: Figures at most: more than a page can draw five times a second are of no use.
 MOST = 12
-#: Pixels of a figure; all are alike, and the page puts as many side by side as it has room for.
+#: Pixels of a figure at least; all are alike, and the page puts as many side by side as it has room for.
 WIDTH, HEIGHT = 270, 160
+_GRID = {"display": "grid", "grid-template-columns": f"repeat(auto-fill, minmax({WIDTH}px, 1fr))"}
 
 
 class Multiples:
@@ -29,7 +30,7 @@ class Multiples:
         sheet = InlineStyleSheet(css=CONTROLS)
         self.value = Select(options=list(names), value=names[0], width=200, stylesheets=[sheet])
         self._note = Div(text="", styles=NOTE, stylesheets=[sheet])
-        self._figures = Row(Spacer(width=0, height=0), sizing_mode="stretch_width", styles={"flex-wrap": "wrap"})
+        self._figures = Row(Spacer(width=0, height=0), sizing_mode="stretch_width", styles=_GRID)
         self.root = Column(Row(self.value, self._note), self._figures, sizing_mode="stretch_width", visible=False)
 
     def show(self, points: Points, labels: Sequence[str]) -> None:
@@ -40,7 +41,7 @@ class Multiples:
             keys = key_source([labels[slot]], slot)
             panel = Panel(labels[slot], self._range, self._bounds, HEIGHT, keys, y_range=self._values)
             self.keys.append(keys)
-            panel.make_small(WIDTH, HEIGHT)
+            panel.make_small(HEIGHT)
             panel.recolour(self._theme)
             self.panels.append(panel)
         for slot, label in enumerate(shown):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from bokeh.models import CheckboxButtonGroup, Column, Div, InlineStyleSheet, Row, Select, TextInput
+from bokeh.models import CheckboxButtonGroup, Div, InlineStyleSheet, Model, Select, TextInput
 
 from workbench.results import QueryResults
 from workbench.widgets.keys import Key, all_keys, find_keys, key_label, rank_keys
@@ -50,11 +50,8 @@ class KeyPicker:
         self.order = Select(options=orders, value=_ROWS, width=170, stylesheets=[sheet])
         self.clear = CheckboxButtonGroup(labels=["unpick all"], active=[], stylesheets=[sheet])
         self.told = Div(text="", styles=NOTE, stylesheets=[sheet])
-        line = Row(
-            self.search, self.number, self.order, self.clear, self.told,
-            sizing_mode="stretch_width", styles={"flex-wrap": "wrap"},
-        )  # fmt: skip
-        self.root = Column(line, self.chips, sizing_mode="stretch_width")
+        #: For one line, with ``told`` at its end; the chips need one or more of their own.
+        self.line: list[Model] = [self.search, self.number, self.order, self.clear]
         self.inputs = [
             (self.search, "value_input"),
             (self.chips, "active"),

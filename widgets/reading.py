@@ -19,6 +19,8 @@ from workbench.widgets.spans import irregular_points
 
 #: Part of the visible range that is read on either side of it, so that a small pan shows data at once.
 MARGIN = 0.25
+#: The largest value that has a place on an axis: the distance between two of them is still a float, with a border.
+LARGEST = 7e307
 #: Windows times keys of a range that are spread out at most.
 _CELLS = 4_000_000
 
@@ -36,8 +38,9 @@ def read_points(
     """The points of ``values`` (all columns by default) for windows that end in ``[start, end]``, and a margin.
 
     Times are microseconds. The columns of the matrices are ``keys`` in that order, NaN for a key that the level does
-    not hold. At most four points per pixel column (of ``width`` over the range) and key: M4 where more windows fall
-    into one.
+    not hold, and for values that no axis can hold (infinite ones, those beyond ``LARGEST``): a page that meets one
+    draws nothing at all. At most four points per pixel column (of ``width`` over the range) and key: M4 where more
+    windows fall into one.
     """
     roles = roles or Roles()
     shape = results.schema.levels[level]
@@ -47,10 +50,10 @@ def read_points(
     pixel = max(1, (end - start) // max(1, width))
     if not shape.regular:
         # How long a window is, only the store knows: those that began earlier may still be running.
-        series = aligned(results.series(level, None, end + margin + 1, keys, values), keys)
+        series = drawable(aligned(results.series(level, None, end + margin + 1, keys, values), keys))
         return irregular_points(series, start - margin, pixel, width, roles)
     first, last = start - margin - shape.size, end + margin - shape.size + 1
-    series = gridded(aligned(results.series(level, first, last, keys, values), keys), shape.slide)
+    series = gridded(drawable(aligned(results.series(level, first, last, keys, values), keys)), shape.slide)
     ends = series.starts + shape.size
     count = series.values.get(roles.count or "")
     points = {}
@@ -65,6 +68,12 @@ def read_points(
             whole = reduced(whole, columns)
         points[name] = replace(whole, band=_band(series, name, roles, ends, columns if dense else None))
     return points
+
+
+def drawable(series: Series) -> Series:
+    """The series with NaN for what no axis can hold."""
+    values = {name: np.where(np.abs(matrix) <= LARGEST, matrix, np.nan) for name, matrix in series.values.items()}
+    return replace(series, values=values)
 
 
 def gridded(series: Series, slide: int) -> Series:

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from workbench.results import QueryResults, Status
-from workbench.time import format_time
+from workbench.time import MINUTE, format_time
 from workbench.widgets.keys import Key, key_label
 from workbench.widgets.reading import aligned
 
@@ -17,7 +17,7 @@ ROWS = 100
 _STYLE = (
     "<style>table{border-collapse:collapse;font-variant-numeric:tabular-nums;width:100%}"
     "th{position:sticky;top:0;background:var(--wq-raised);text-align:right;font-weight:600}"
-    "th,td{padding:3px 12px;border-bottom:1px solid var(--wq-grid);white-space:nowrap}"
+    "th,td{padding:3px 6px;border-bottom:1px solid var(--wq-grid);white-space:nowrap}"
     "td{text-align:right}th.t,td.t{text-align:left}.o{color:var(--wq-muted)}.r{color:var(--wq-busy)}</style>"
 )
 
@@ -40,9 +40,7 @@ def table_html(results: QueryResults, level: int, start: int, end: int, keys: Se
     lines = []
     for row, column in zip(rows[order], columns[order], strict=True):
         status = Status(int(series.status[row, column]))
-        cells = [
-            (f"{format_time(int(series.starts[row]))} &ndash; {_until(series.starts[row], ends[row, column])}", "t")
-        ]
+        cells = [(_bounds(int(series.starts[row]), int(ends[row, column])), "t")]
         if by:
             cells.append((escape(key_label(keys[column])), "t"))
         cells += [(_number(series.values[name][row, column]), "") for name in names]
@@ -55,10 +53,13 @@ def table_html(results: QueryResults, level: int, start: int, end: int, keys: Se
     return f"{_STYLE}<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>{note}"
 
 
-def _until(start: int, end: int) -> str:
-    """The end, without its date where that is the start's."""
-    first, last = format_time(int(start)), format_time(int(end))
-    return last[11:] if first[:10] == last[:10] else last
+def _bounds(start: int, end: int) -> str:
+    """Start and end, without seconds where both are whole minutes, the end without what it shares of the date."""
+    first, last = format_time(start), format_time(end)
+    shared = 11 if first[:10] == last[:10] else 5 if first[:4] == last[:4] else 0
+    if start % MINUTE == end % MINUTE == 0:
+        first, last = first[:-3], last[:-3]
+    return f"{first} &ndash; {last[shared:]}"
 
 
 def _number(value: float) -> str:

@@ -97,6 +97,7 @@ class DashboardView:
         height: int = 170,
         theme: str = AUTO,
     ) -> None:
+        results.schema.require_time()
         self.results = results
         self.title = title or results.schema.query
         self.backing = backing or Backing()
@@ -115,7 +116,7 @@ class DashboardView:
         self.axis = TimeAxis()
         self._bounds = WindowBounds()
         self.picker = KeyPicker(results, top)
-        self.controls = Controls(self.title, self.axis.modes, self.picker.root, theme, bool(self.backing.roles.bands))
+        self.controls = Controls(self.title, self.axis.modes, self.picker, theme, bool(self.backing.roles.bands))
         self.keys = key_source()
         self.panels = [Panel(name, self.axis.range, self._bounds, height, self.keys) for name in names]
         # The time axis is one for all: only the lowest figure names it and its times.
@@ -129,7 +130,7 @@ class DashboardView:
         )
         self.root = Column(
             self.controls.header,
-            self.controls.strip,
+            self.controls.facts,
             self.controls.choices,
             self._lines,
             self.multiples.root,
@@ -306,19 +307,22 @@ class DashboardView:
         return document.models.freeze() if document and growing else nullcontext()
 
     def _tell(self) -> None:
-        label = self.results.schema.levels[self.level].label
+        levels = self.results.schema.levels
+        label = levels[self.level].label
         chosen = "auto" if self.pinned is None else "pinned"
+        empty = all(self.results.extent(level) is None for level in range(len(levels)))
         paused = ", paused" if self.controls.pause.active else ""
         status = self.backing.status()
-        news = (label, chosen, paused, self._error, status.get("state"), status.get("error"))
+        news = (label, chosen, paused, empty, self._error, status.get("state"), status.get("error"))
         if self._pace.due("strip", news):
-            text = strip_html(status, f"{label} ({chosen}{paused})", self._error)
+            shown = f"{label} ({chosen}{paused})" + (", no window yet" if empty else "")
+            text = strip_html(status, shown, self._error)
             if text != self.controls.strip.text:
                 self.controls.strip.text = text
         start, end = self.visible
         offer = None
         if self.backing.add_level is not None and self.drawn:
-            offer = finer_level(self.results.schema.levels, end - start, self.width)
+            offer = finer_level(levels, end - start, self.width)
         self.controls.offer(offer)
 
     def _choose(self) -> int:

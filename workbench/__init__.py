@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         stop_all,
         table,
         tables,
+        window_type,
     )
     from workbench.notebook.dashboards import builder, dashboard
     from workbench.session import LiveQuery
@@ -52,6 +53,7 @@ _WHERE = {
     "stop_all": "notebook",
     "table": "notebook",
     "tables": "notebook",
+    "window_type": "notebook",
 }
 _MODULES = ("datasets", "results")
 
@@ -79,6 +81,7 @@ __all__ = [
     "stop_all",
     "table",
     "tables",
+    "window_type",
 ]
 
 

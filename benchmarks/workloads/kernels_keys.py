@@ -46,7 +46,7 @@ def assemble_all(kernels: Kernels, partials: list[Fields], begin: int = 0) -> li
     bounds = np.arange(len(SIZES) + 1) * SLICES
     found = []
     for (kernel, scans), leaves in zip(kernels, partials, strict=True):
-        scans.touch(begin)
+        scans.touch(np.arange(begin, slices))
         found.append(kernel(first, last, bounds, leaves, scans, keys=keys, end=slices, compiled=True))
     return found
 

@@ -62,7 +62,9 @@ def bytewax(rows: int, count: int) -> dict[str, Any]:
     from bytewax.testing import TestingSink, TestingSource, run_main
 
     table = part_of(rows, count)
-    events = list(zip(*(table[name].to_pylist() for name in ("ts", "key", "x")), strict=True))
+    # It wants Python's own UTC.
+    times = [stamp.replace(tzinfo=UTC) for stamp in table["ts"].to_pylist()]
+    events = list(zip(times, table["key"].to_pylist(), table["x"].to_pylist(), strict=True))
 
     def fold(total: list[float], event: tuple[datetime, int, float]) -> list[float]:
         return [total[0] + event[2], max(total[1], event[2]), total[2] + 1]

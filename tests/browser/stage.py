@@ -45,7 +45,7 @@ def add_level(label):
 
 backing = Backing(lambda: state, Roles({"mean_delay": ("least", "worst")}, "n"),
                   lambda: {"SQL": "SELECT carrier, avg(dep_delay) AS mean_delay", "Python": "import workbench"},
-                  add_level)
+                  lambda: "<b>no plan stands behind this stage</b>", add_level)
 
 def fill():
     last = began + 40 * HOUR
@@ -61,6 +61,24 @@ writer = threading.Thread(target=fill, daemon=True)
 writer.start()
 '''
 SHOW = 'live = LiveDashboard.show("delays", DashboardView(results, "Flight delays by carrier", backing))'
+#: A session without Spark, with a source of rides, for the form.
+FORM = """
+import numpy as np, pyarrow as pa
+from tests.inprocess import InProcessRunner
+from workbench.notebook import api, dashboards
+from workbench.session import Session
+seconds = np.arange(0, 86_400, 20)
+rides = pa.table({
+    "ts": pa.array(seconds * 1_000_000, pa.timestamp("us", "UTC")),
+    "zone": [f"zone {n % 5}" for n in range(len(seconds))],
+    "vendor": [n % 2 for n in range(len(seconds))],
+    "fare": 12 + 8 * np.sin(seconds / 9_000) + seconds % 7,
+    "distance": 3 + np.cos(seconds / 5_000),
+})
+session = Session(launch=InProcessRunner)
+session.source("rides", rides, time="ts")
+api.default_session = lambda: session
+"""
 BUSY = "import time\nend = time.time() + 20\nwhile time.time() < end: sum(range(1000))\nprint('done')"
 STOP = (
     "running = False\nwriter.join()\nlive.close()\nprint([t.name for t in threading.enumerate() if 'dash' in t.name])"

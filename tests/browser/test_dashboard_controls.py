@@ -1,76 +1,57 @@
-"""Every control of a dashboard, used in JupyterLab with a mouse; the screenshots are those of the documentation."""
+"""The controls of a dashboard, used in JupyterLab with a mouse."""
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
 import pytest
 
-from benchmarks.lab import write_notebook
+from benchmarks.lab import LabPage, write_notebook
+from tests.browser.acts import DARK, LIGHT, choose, drag, ground, labels, press, span, theme, wait_until
 from tests.browser.stage import FILL, SHOW
 
 pytestmark = pytest.mark.browser
 
-LIGHT, DARK = "rgb(255, 255, 255)", "rgb(17, 20, 24)"
-
-MARK = "results.apply([ResultBatch.of(0, np.arange(began + 38 * HOUR, began + 38 * HOUR + 5 * MINUTE, MINUTE), \
-(pa.array(['AA'] * 5),), (pa.array([20.0] * 5), pa.array([9.0] * 5), pa.array([52.0] * 5), pa.array([30] * 5)), \
-np.full(5, 3, np.int8), np.ones(5, np.int16))])"
+#: Revises six windows of a key.
+REVISE = """
+running = False
+writer.join()
+late = np.arange(began + 30 * HOUR, began + 31 * HOUR, 10 * MINUTE)
+results.apply([ResultBatch.of(1, late, (pa.array(['AA'] * 6),),
+    (pa.array([90.0] * 6), pa.array([9.0] * 6), pa.array([95.0] * 6), pa.array([30] * 6)),
+    np.full(6, 3, np.int8), np.ones(6, np.int16))])
+"""
+FIRST = "Bokeh.documents.at(-1).roots()[0].children[3].children[0][0]"
+#: How many revised windows the page marks in its first figure.
+MARKED = f"() => {FIRST}.renderers.at(-1).data_source.data.x.length"
+HOUR_MS = 3_600_000
 
 
 @pytest.fixture
-def notebook(tmp_path: Path) -> Path:
-    return write_notebook(tmp_path / "controls.ipynb", [FILL.strip(), SHOW, MARK])
-
-
-def press(page: Any, text: str) -> None:
-    page.page.get_by_role("button", name=text, exact=True).first.click()
-
-
-def choose(page: Any, showing: str, value: str) -> None:
-    """Take ``value`` in the select box that shows ``showing``."""
-    box = page.page.locator("select", has_text=showing).first
-    box.select_option(value)
-
-
-def theme(page: Any, name: str) -> None:
-    page.page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name)
-
-
-def ground(page: Any) -> str:
-    """The colour behind the dashboard."""
-    return str(page.page.evaluate("() => getComputedStyle(document.querySelector('.bk-Column')).backgroundColor"))
-
-
-def wait_ground(page: Any, colour: str) -> None:
-    deadline = time.monotonic() + 60
-    while ground(page) != colour:
-        if time.monotonic() > deadline:
-            page.screenshot("failure")
-            raise AssertionError(f"the ground is {ground(page)}, not {colour}; errors: {page.errors}")
-        time.sleep(0.2)
-
-
-def shoot(page: Any, name: str) -> None:
-    """The dashboard alone, in both widths."""
-    for width in (1280, 800):
-        page.page.set_viewport_size({"width": width, "height": 1150})
-        time.sleep(1.2)
-        page.scroll_to_output(1)
-        page.screenshot(f"{name}-{width}")
-
-
-def test_views_keys_themes_and_files(lab: Callable[..., Any], notebook: Path, tmp_path: Path) -> None:
-    page = lab(notebook, height=1150)
+def page(lab: Callable[..., LabPage], tmp_path: Path) -> LabPage:
+    """A dashboard that moves on by twenty minutes a second."""
+    page = lab(write_notebook(tmp_path / "controls.ipynb", [FILL.strip(), SHOW, REVISE.strip()]), height=1150)
     page.run_cell(0)
     page.run_cell(1)
     page.wait_text("2 hours / 10 minutes (auto)")
+    wait_until(page, lambda: len(labels(page)) == 6, "the lines of six keys")
+    page.page.set_default_timeout(30_000)
+    return page
 
-    # A key is found and picked: only it is drawn, with its band.
+
+def saved(page: LabPage, kind: str) -> tuple[str, bytes]:
+    """Name and content of the file that the menu gives."""
+    with page.page.expect_download() as waiting:
+        choose(page, "Export", kind)
+    return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()
+
+
+def test_keys_views_and_themes(page: LabPage) -> None:
     press(page, "Options")
     page.wait_text("6 of 6 keys on show")
     page.page.get_by_placeholder("find a key").fill("a")
@@ -79,128 +60,135 @@ def test_views_keys_themes_and_files(lab: Callable[..., Any], notebook: Path, tm
     page.wait_text("1 of 6 keys on show, picked")
     press(page, "AA")
     page.wait_text("2 of 6 keys on show, picked")
-    shoot(page, "dashboard-picked")
+    wait_until(page, lambda: labels(page) == ["UA", "AA"], "the picked keys alone")
     press(page, "unpick all")
     page.wait_text("6 of 6 keys on show")
-    press(page, "Options")
 
-    # The theme is the page's.
-    assert ground(page) == LIGHT
-    theme(page, "JupyterLab Dark")
-    wait_ground(page, DARK)
-    shoot(page, "dashboard-dark")
+    choose(page, "theme: auto", "dark")
+    wait_until(page, lambda: ground(page) == DARK, "the dark ground chosen by hand")
+    choose(page, "theme: auto", "theme: auto")
+    wait_until(page, lambda: ground(page) == LIGHT, "the ground of the page")
+    theme(page, "Dark")
+    theme(page, "Light")
+
     press(page, "Multiples")
-    page.figure(4).wait_for(state="visible")
-    time.sleep(1)
-    shoot(page, "multiples-dark")
+    figures = page.page.locator(".bk-Figure:visible")
+    wait_until(page, lambda: figures.count() == 6, "a figure for each key, and no other")
+    choose(page, "worst", "worst")
     press(page, "Table")
-    page.wait_text("provisional")
-    shoot(page, "table-dark")
-    theme(page, "JupyterLab Light")
-    wait_ground(page, LIGHT)
-    shoot(page, "table")
+    for text in ("provisional", "final", "window (UTC)"):
+        page.wait_text(text)
+    press(page, "Plan")
+    page.wait_text("no plan stands behind this stage")
     press(page, "Code")
     page.wait_text("SELECT carrier")
-    press(page, "Multiples")
-    time.sleep(1)
-    shoot(page, "multiples")
     press(page, "Lines")
-    page.page.set_viewport_size({"width": 1280, "height": 1150})
+    wait_until(page, lambda: figures.count() == 4, "a figure for each value")
 
-    # Files.
-    page.page.set_default_timeout(30_000)
-    with page.page.expect_download() as waiting:
-        choose(page, "Export", "CSV")
-    waiting.value.save_as(tmp_path / "x.csv")
-    assert waiting.value.suggested_filename == "flight-delays-by-carrier.csv"
-    table = pa_csv.read_csv(tmp_path / "x.csv")
+    # A revised result is marked in the plot and named in the table.
+    assert page.page.evaluate(MARKED) == 0
+    page.run_cell(2)
+    wait_until(page, lambda: page.page.evaluate(MARKED) == 6, "six marks")
+    assert page.errors == []
+
+
+def test_files_of_every_kind(page: LabPage) -> None:
+    name, content = saved(page, "CSV")
+    assert name == "flight-delays-by-carrier.csv"
+    table = pa_csv.read_csv(io.BytesIO(content))
     assert {"carrier", "window_end", "mean_delay", "status"} <= set(table.column_names)
     assert len(table) > 100
-    with page.page.expect_download() as waiting:
-        choose(page, "Export", "PNG")
-    waiting.value.save_as(tmp_path / "x.png")
-    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "x.png").stat().st_size > 20_000
+    name, content = saved(page, "Parquet")
+    assert name == "flight-delays-by-carrier.parquet"
+    again = pa_parquet.read_table(io.BytesIO(content))
+    assert again.column_names == table.column_names
+    assert len(again) >= len(table)
+    name, content = saved(page, "PNG")
+    assert name == "Flight delays by carrier.png"
+    assert content.startswith(b"\x89PNG")
+    assert len(content) > 20_000
+    name, content = saved(page, "SVG")
+    assert content.startswith(b"<svg")
+    assert b"Flight delays by carrier" in content
+    name, content = saved(page, "SQL")
+    assert (name, content) == ("flight-delays-by-carrier.sql", b"SELECT carrier, avg(dep_delay) AS mean_delay\n")
+    name, content = saved(page, "Python")
+    assert (name, content) == ("flight-delays-by-carrier.py", b"import workbench\n")
+    assert page.errors == []
+
+
+def test_the_time_axis_moves_follows_holds_and_pauses(page: LabPage) -> None:
+    # All: everything there is, and it grows at its end alone.
+    began, end = span(page)
+    wait_until(page, lambda: span(page)[1] > end, "the range to grow")
+    assert span(page)[0] == began
+
+    # A wheel comes closer and holds; a drag moves by what the mouse has moved.
+    page.wheel(-300)
+    page.wheel(-300)
+    wait_until(page, lambda: span(page)[1] - span(page)[0] < (end - began) * 0.8, "a shorter range")
+    page.wait_text("15 minutes / 1 minute (auto)")
+    time.sleep(0.6)
+    first, last = span(page)
+    drag(page, 150)
+    time.sleep(0.6)
+    left, right = span(page)
+    assert right - left == pytest.approx(last - first)
+    width = page.page.evaluate(f"() => {FIRST}.inner_width")
+    assert first - left == pytest.approx((last - first) * 150 / width, rel=0.03)
+    time.sleep(1)
+    assert span(page) == (left, right), "it holds while the stream goes on"
+
+    # Follow: as long as before, and along with the newest window.
+    press(page, "Follow")
+    wait_until(page, lambda: span(page)[1] > right, "the range to follow")
+    first, last = span(page)
+    assert last - first == pytest.approx(right - left)
+    wait_until(page, lambda: span(page)[0] > first + HOUR_MS / 6, "its beginning to move along")
+    press(page, "Hold")
+    time.sleep(0.6)
+    held = span(page)
+    time.sleep(1)
+    assert span(page) == held
+    press(page, "All")
+    wait_until(page, lambda: span(page)[0] == began, "all windows again")
+
+    # A level that is pinned stays through a zoom.
+    choose(page, "level: auto", "1 day / 1 hour")
+    page.wait_text("1 day / 1 hour (pinned)")
+    page.wheel(-300)
+    page.wheel(-300)
+    time.sleep(0.6)
+    page.wait_text("1 day / 1 hour (pinned)")
+    choose(page, "level: auto", "level: auto")
+    page.wait_text("(auto)")
 
     # A pause keeps the picture while the strip goes on.
+    press(page, "All")
     press(page, "Pause")
     page.wait_text("(auto, paused)")
-    time.sleep(0.5)
+    time.sleep(0.6)
     before = page.figure().screenshot()
-    time.sleep(1.5)
+    time.sleep(1.2)
     assert page.figure().screenshot() == before
     press(page, "Pause")
+    wait_until(page, lambda: page.figure().screenshot() != before, "the picture to go on")
+    assert page.errors == []
 
-    # Beyond the finest level another one is offered, and added to what runs.
-    for _ in range(12):
+
+def test_a_finer_level_is_added_and_a_dead_kernel_told_of(page: LabPage) -> None:
+    for _ in range(9):
         page.wheel(-300)
         time.sleep(0.1)
-    button = page.page.get_by_role("button", name="+ ").first
-    button.wait_for(state="visible", timeout=30_000)
-    offered = button.inner_text().removeprefix("+ ")
-    shoot(page, "finer-offered")
-    page.page.set_viewport_size({"width": 1280, "height": 1150})
+    time.sleep(0.6)
+    button = page.page.locator("button", has_text="+ 30 seconds / 2 seconds")
+    button.wait_for(state="visible")
     button.click()
-    page.wait_text(f"{offered} (auto)")
+    page.wait_text("30 seconds / 2 seconds (auto)")
+    button.wait_for(state="hidden")
 
     # The kernel dies: the picture stays and says so.
     page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.shutdown()")
     page.wait_text("the kernel has not answered since", timeout=60)
     assert page.figure().is_visible()
-    page.screenshot("kernel-gone")
-    assert page.errors == []
-
-
-FORM = """
-import numpy as np, pyarrow as pa
-from tests.inprocess import InProcessRunner
-from workbench.notebook import api, dashboards
-from workbench.session import Session
-seconds = np.arange(0, 86_400, 20)
-rides = pa.table({
-    "ts": pa.array(seconds * 1_000_000, pa.timestamp("us", "UTC")),
-    "zone": [f"zone {n % 5}" for n in range(len(seconds))],
-    "vendor": [n % 2 for n in range(len(seconds))],
-    "fare": 12 + 8 * np.sin(seconds / 9_000) + seconds % 7,
-    "distance": 3 + np.cos(seconds / 5_000),
-})
-session = Session(launch=InProcessRunner)
-session.source("rides", rides, time="ts")
-api.default_session = lambda: session
-"""
-BUILD = "form = dashboards.builder(); form"
-PLAN = "session.queries()[0].plan()"
-
-
-def test_a_query_is_put_together_and_run(lab: Callable[..., Any], tmp_path: Path) -> None:
-    page = lab(write_notebook(tmp_path / "form.ipynb", [FORM.strip(), BUILD, PLAN]), height=1150)
-    page.run_cell(0)
-    page.run_cell(1)
-    page.wait_text("shared plan")
-    press(page, "zone")
-    page.page.get_by_text("GROUP BY zone").first.wait_for(state="visible")
-    shoot(page, "builder")
-    theme(page, "JupyterLab Dark")
-    time.sleep(1)
-    shoot(page, "builder-dark")
-    page.page.set_viewport_size({"width": 1280, "height": 1150})
-    press(page, "Run")
-    page.wait_text("finished")
-    page.figure().wait_for(state="visible")
-    page.run_cell(2)
-    page.page.locator("svg[role=img]").last.scroll_into_view_if_needed()
-    page.screenshot("plan-dark")
-    press(page, "Plan")
-    time.sleep(1)
-    page.page.get_by_role("button", name="Plan", exact=True).first.scroll_into_view_if_needed()
-    page.screenshot("plan-tab-dark")
-    theme(page, "JupyterLab Light")
-    time.sleep(1)
-    page.screenshot("plan-tab")
-
-    # The cell of the form comes with the reply to the next one.
-    press(page, "Create cell")
-    page.wait_text("below the next one")
-    page.run_cell(0)
-    page.page.get_by_text("%%winquery query --source rides --live").first.wait_for(state="visible")
     assert page.errors == []

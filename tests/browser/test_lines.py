@@ -12,21 +12,12 @@ from typing import Any
 import pytest
 
 from benchmarks.lab import write_notebook
+from tests.browser.acts import LINES
 from tests.browser.stage import FILL, SHOW
 
 pytestmark = pytest.mark.browser
 
 CARRIERS = ["AA", "B6", "DL", "EV", "UA", "WN"]
-#: Lines and range of each figure on show: per line its key, form and points.
-LINES = """() => {
-  const models = [...Bokeh.documents.at(-1)._all_models.values()]
-  const {start, end} = models.find((model) => model.type === "Range1d")
-  const figures = models.filter((model) => model.type === "ColumnDataSource" && "first" in model.data)
-  return {start, end, figures: figures.map(({data}) => data.label.map((label, line) => ({
-    label, alpha: data.alpha[line], dash: data.dash[line].length,
-    x: Array.from(data.xs[line]), y: Array.from(data.ys[line]),
-  })))}
-}"""
 
 
 def mean(carrier: str, start: float) -> float:

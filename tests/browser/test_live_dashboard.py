@@ -88,6 +88,7 @@ def test_a_dashboard_lives_zooms_reloads_and_ends(lab: Callable[..., Any], noteb
 
 
 def test_two_outputs_and_a_second_browser_show_the_same(lab: Callable[..., Any], notebook: Path) -> None:
+    """Cases B8 and B9: every view of one dashboard moves, a page opened later draws what there is."""
     page = lab(notebook, height=2000)
     for index in (0, 1, 4):
         page.run_cell(index)

@@ -25,6 +25,11 @@ def watermark(page: Any) -> str:
     return found.group(0)
 
 
+def execute(page: Any, code: str) -> None:
+    """Run code in the kernel as a cell of its own would."""
+    page.js("(panel, code) => panel.sessionContext.session.kernel.requestExecute({code}).done", code)
+
+
 def our_processes() -> list[psutil.Process]:
     """Kernels, JVMs and workers that live below this test's Jupyter server."""
     server = next(
@@ -80,9 +85,17 @@ def test_the_quickstart_moves_and_zooms(lab: Callable[..., Any]) -> None:
     assert "delays: stopped" in page.cell_output_text(STOP)
     assert page.errors == []
 
+    # Spark stopped under it: the picture stays and says why, and the cell run again starts another Spark.
+    page.run_cell(QUERY)
+    page.wait_text("1 day / 1 hour (auto)", timeout=120)
+    execute(page, "from pyspark.sql import SparkSession; SparkSession.builder.getOrCreate().stop()")
+    page.wait_text("Spark was stopped while the query ran", timeout=60)
+    assert page.figure().is_visible()
+    page.screenshot("spark-stopped")
+
     # A kernel restarted under a running query leaves no Java and no Python process behind.
     page.run_cell(QUERY)
-    page.wait_text("rows/s:", timeout=120)
+    page.wait_text("1 day / 1 hour (auto)", timeout=120)
     names = [process.name() for process in our_processes()]
     assert "java" in names
     page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")

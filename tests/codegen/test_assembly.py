@@ -21,6 +21,7 @@ METHODS = [
     (Algorithm.SLIDE_SIDE, 5),
     (Algorithm.SLIDE_SIDE, 64),
     (Algorithm.SLIDE_SIDE_INV, 1),
+    (Algorithm.FLAT_FAT, 1),
 ]
 
 
@@ -58,7 +59,7 @@ def test_every_window_is_what_its_slices_give(
             row = data.draw(st.integers(0, end - 1))
             for leaf, other in zip(leaves, partials_of(kind, (ROWS, COLUMNS), seed + 1), strict=True):
                 leaf[row] = other[row]
-            scans.touch(row)
+            scans.touch(np.array([row]))
         first, last, bounds = data.draw(ranges(end))
         for compiled in (False, True):
             found = kernel(first, last, bounds, leaves, scans, keys=KEYS, end=end, compiled=compiled)
@@ -75,5 +76,33 @@ def test_scans_are_computed_once_for_a_slice() -> None:
     assert kernel(*window, leaves, scans, keys=KEYS, end=20, compiled=True)[0].tolist() == [[10] * KEYS]
     leaves[0][3] = 100
     assert kernel(*window, leaves, scans, keys=KEYS, end=20, compiled=True)[0].tolist() == [[10] * KEYS]
-    scans.touch(3)
+    scans.touch(np.array([3]))
     assert kernel(*window, leaves, scans, keys=KEYS, end=20, compiled=True)[0].tolist() == [[109] * KEYS]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_tree_renews_the_nodes_above_a_slice_that_changed_and_no_others(compiled: bool) -> None:
+    """Eight slices of 1; then the store tells of slice 5 alone, though slice 0 has changed behind its back::
+
+    level 3  |--------------- 8 + 9 ---------------|
+    level 2  |------- 4 -------|----- 4 + 9 -------|
+    level 1  |-- 2 --|-- 2 ----|-- 2 + 9 --|-- 2 --|
+    """
+    kernel, scans = AssembleKernel("sum_float", Algorithm.FLAT_FAT), Scans()
+    leaves = (np.ones((8, 1)),)
+
+    def windows() -> list[float]:
+        """All slices, and those from 4 to 6."""
+        ranges = np.array([0, 4]), np.array([8, 6]), np.array([0, 2])
+        found: list[float] = kernel(*ranges, leaves, scans, keys=1, end=8, compiled=compiled)[0].ravel().tolist()
+        return found
+
+    assert windows() == [8.0, 2.0]
+    leaves[0][5], leaves[0][0] = 10.0, 100.0
+    assert windows() == [8.0, 2.0]
+    scans.touch(np.array([5]))
+    assert windows() == [17.0, 11.0]
+    assert scans.arrays is not None
+    assert scans.arrays[0][0][:7, 0].tolist() == [2.0, 2.0, 11.0, 2.0, 4.0, 13.0, 17.0]
+    scans.touch(np.array([0]))
+    assert windows() == [116.0, 11.0]

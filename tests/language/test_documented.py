@@ -75,4 +75,7 @@ def test_the_examples_run(shell: InteractiveShell) -> None:
     assert all(names.values())
     assert shell.user_ns["names"].results()[["name", "n"]].to_dict("records") == [{"name": "United", "n": 2}]
     assert shell.user_ns["worst"].results()["worst"].tolist() == [41.0]
+    fuel = shell.user_ns["fuel"].results()[["car", "window_start", "n"]]
+    assert fuel.to_numpy().tolist() == [["a", 0.0, 2], ["a", 10.0, 1], ["b", 70.0, 1], ["b", 80.0, 1]]
+    assert shell.user_ns["fuel"].status().backward == 1
     assert "checked" not in shell.user_ns

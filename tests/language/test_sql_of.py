@@ -25,10 +25,13 @@ STREAM = Stream("my stream", SCHEMA, "ts", 0)
         "cumulate_window(ts, '1 hour', '20 minutes', '5 minutes')",
         "band_window(ts, '2013-01-01 00:00:00.5', '2013-02-01')",
         "calendar_window(ts, '2 weeks')",
+        "measure_window(invoice, 1000, 100, -5)",
+        "measure_window(km / 2, 1e3, 2.50, 0.125, 'drop')",
     ],
 )
 def test_every_window_form_is_read_back(form: str) -> None:
-    streams = {"s": Stream("s", SCHEMA.append(pa.field("event", pa.string())), "ts", 0)}
+    schema = pa.schema([*SCHEMA, ("event", pa.string()), ("km", pa.float64()), ("invoice", pa.int64())])
+    streams = {"s": Stream("s", schema, "ts", 0)}
     (query,) = parse_queries(f"SELECT k, count(*) AS n FROM s GROUP BY k, {form}", streams, name="q")
     assert parse_queries(sql_of(query), streams, name="q") == (query,)
 

@@ -52,6 +52,18 @@ def test_a_script_serves_and_saves(tmp_path: Path) -> None:
     assert board.query.status().state == "finished"
 
 
+def test_windows_along_a_measure_have_no_picture(session: Session) -> None:
+    """Neither before the query starts nor of one that runs; the table is there."""
+    sql = "SELECT count(*) AS n FROM events GROUP BY measure_window(v, 10)"
+    with pytest.raises(QueryError, match=r"windows of `10 of v` have no place on a time axis"):
+        dashboards.dashboard(sql, name="along")
+    assert not session.queries()
+    live = api.run(sql, name="along")
+    with pytest.raises(QueryError, match="`results\\(\\)` has them as a table"):
+        dashboards.live_view(live)
+    assert live.results()[["window_start", "window_end", "n"]].to_numpy().tolist() == [[0.0, 10.0, 2.0]]
+
+
 def test_sql_and_builder_are_the_same_query() -> None:
     built = api.query("events").group_by("carrier").zoom("2 seconds", "1 minute").select("carrier", total="sum(v)")
     (spoken,) = api.bind(SQL, "totals", None)
@@ -106,13 +118,13 @@ def test_the_form_runs_and_writes_cells(session: Session) -> None:
     assert form.place.children[0] is not shown
     assert not shown._pump.is_alive(), "running again closes the older picture"
     LiveDashboard.close_named("made")
-    form.create_cell.click()
+    form.create_cell._received(None, {"type": "pressed", "done": False}, [])
     assert "there is no notebook" in form.said.value
     with pytest.raises(QueryError, match="no source `event`"):
         dashboards.builder("event")
 
 
-def test_a_cell_of_the_form_comes_with_the_next_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_that_the_page_could_not_put_comes_with_the_next_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[str] = []
 
     class Shell:
@@ -121,7 +133,7 @@ def test_a_cell_of_the_form_comes_with_the_next_reply(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(dashboards, "get_ipython", Shell)
     form = dashboards.builder()
-    form.create_cell.click()
+    form.create_cell._received(None, {"type": "pressed", "done": False}, [])
     assert given == [form.draft.cell("query")]
     assert "below the next one" in form.said.value
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from workbench.algebra import PARTIALS
 from workbench.language import parse_queries
-from workbench.logical import Call, Column, Literal, Stream, Workload
+from workbench.logical import Call, Column, Literal, Store, Stream, Workload
 from workbench.plan import compile_workload, explain
-from workbench.plan.cost import BUILT_IN
+from workbench.plan.cost import BUILT_IN, over_slices
 from workbench.plan.gag import Algorithm
 from workbench.plan.rules import never_null
 from workbench.time import DAY
@@ -85,3 +87,33 @@ def test_a_forced_algorithm_is_used_where_it_can_be() -> None:
         assert chosen["count"] is forced
         assert (chosen["max_int"] is forced) == (forced is Algorithm.TWO_STACKS)
         assert f"{forced.value} " in explain(plan)
+
+
+def test_a_store_that_is_asked_for_is_used_by_all_partials_and_told() -> None:
+    """The counts and the sum of the average would be differences of prefixes, the maximum overlaid stacks."""
+    sql = (
+        "SELECT max(dep_delay) AS worst, avg(dep_delay) AS mean FROM flights GROUP BY window(ts, '1 day', '1 minute')"
+    )
+    chosen = {}
+    for store in Store:
+        stream = replace(FLIGHTS, store=store)
+        plan = compile_workload(Workload(stream, parse_queries(sql, {"flights": stream}, name="q")), costs=BUILT_IN)
+        chosen[store] = {method.algorithm for method in plan.methods}, explain(plan)
+    assert chosen[Store.AUTO][0] == {Algorithm.SLIDE_SIDE_INV, Algorithm.SLIDE_SIDE}
+    assert chosen[Store.LAZY][0] == {Algorithm.TWO_STACKS}
+    assert "  store   `lazy` was asked for: lazy (the slices alone) for f0.p0, f0.p1, f0.p2" in chosen[Store.LAZY][1]
+    assert chosen[Store.EAGER][0] == {Algorithm.FLAT_FAT}
+    told = "  store   `eager` was asked for: eager (a tree over the slices) for f0.p0, f0.p1, f0.p2"
+    assert told in chosen[Store.EAGER][1]
+
+
+def test_costs_choose_each_store_where_it_is_cheapest() -> None:
+    """One new slice: a window of two is combined, one of a day by seconds, without an inverse, found in a tree."""
+
+    def cheapest(kind: str, sizes: list[float]) -> Algorithm:
+        return over_slices(PARTIALS[kind], sizes, BUILT_IN)[0].algorithm
+
+    assert cheapest("max_float", [2]) is Algorithm.TWO_STACKS
+    assert cheapest("max_float", [60, 1_440]) is Algorithm.SLIDE_SIDE
+    assert cheapest("max_float", [86_400]) is Algorithm.FLAT_FAT
+    assert cheapest("sum_int", [86_400]) is Algorithm.SLIDE_SIDE_INV

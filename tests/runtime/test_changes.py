@@ -27,6 +27,7 @@ from workbench.logical import (
     CountWindow,
     LastRows,
     Literal,
+    MeasureWindow,
     Named,
     Punctuation,
     Query,
@@ -44,9 +45,10 @@ ALL = tuple(TYPES)
 
 
 def cannot_begin(query: Query) -> bool:
-    """A session with a gap of each row's own cannot begin in the middle, nor can what is filled."""
+    """A session with a gap of each row's own cannot begin in the middle, nor what is filled or along a measure."""
     return query.fill is not None or any(
-        isinstance(window, Session) and not isinstance(window.gap, int) for window in query.windows
+        (isinstance(window, Session) and not isinstance(window.gap, int)) or isinstance(window, MeasureWindow)
+        for window in query.windows
     )
 
 

@@ -28,7 +28,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assembly, "choice", lambda compiled: "compiled")
 
 
-@pytest.mark.parametrize("algorithm", [None, Algorithm.SLIDE_SIDE, Algorithm.SLIDE_SIDE_INV, Algorithm.TWO_STACKS])
+@pytest.mark.parametrize("algorithm", [None, *assembly._SOURCES])
 @settings(max_examples=40, deadline=None)
 @given(workloads(names=NAMES), streams(), st.integers(1, 2))
 def test_any_workload_equals_the_oracle(

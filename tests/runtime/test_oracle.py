@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SECOND, TYPES, streams, workloads
 
-from workbench.logical import Workload
+from workbench.logical import Store, Workload
 from workbench.plan import compile_workload
+from workbench.plan.gag import Algorithm
 from workbench.results import Status
 from workbench.runtime import BucketOperator
 from workbench.runtime.engine import Engine
@@ -74,6 +76,33 @@ def test_a_restart_from_written_state_changes_nothing(
             for bucket, (meta, blocks) in enumerate(written):
                 engine.operators[bucket] = BucketOperator(plan)
                 engine.operators[bucket].load(meta, data.draw(st.permutations(list(blocks.values()))))
+    check(workload, batches, engine)
+
+
+@pytest.mark.parametrize("store", [Store.LAZY, Store.EAGER])
+@settings(max_examples=60, deadline=None)
+@given(workloads(types=ALL), streams(), st.data())
+def test_lazy_and_eager_stores_equal_the_oracle(
+    store: Store, workload: Workload, batches: list[pa.Table], data: st.DataObject
+) -> None:
+    """Any order, any split into micro-batches and tasks, and restarts, after which there is no tree yet."""
+    plan = compile_workload(replace(workload, stream=replace(workload.stream, store=store)))
+    forced = {Store.LAZY: Algorithm.TWO_STACKS, Store.EAGER: Algorithm.FLAT_FAT}[store]
+    assert {method.algorithm for method in plan.methods} <= {forced}
+    engine = Engine(plan, buckets=2)
+    written: list[dict[int, bytes]] = [{}, {}]
+    for batch in batches:
+        cut = data.draw(st.integers(0, len(batch)))
+        engine.step([batch.slice(cut), batch.slice(0, cut)])
+        again = data.draw(st.booleans())
+        for bucket, operator in enumerate(engine.operators):
+            changes = operator.changes()
+            kept = {key: value for key, value in written[bucket].items() if key not in changes.remove}
+            written[bucket] = kept | changes.put
+            if again:
+                engine.operators[bucket] = BucketOperator(plan)
+                engine.operators[bucket].load(changes.meta, written[bucket].values())
+    engine.step([], finish=True)
     check(workload, batches, engine)
 
 

@@ -314,3 +314,36 @@ def test_compiled_kernels_over_a_whole_table(threads: int, keys: int, step: int,
         at = int(np.flatnonzero(order == row)[0])
         for n in (5, 12_000):
             assert found[f"r_{n}"][row].as_py() == values[order[max(0, at - n) : at + 1]].sum()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("keys", [0, 3])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_peers_are_taken_together(threads: int, keys: int, shuffled: bool, monkeypatch: Any) -> None:
+    """Frames by time alone, none to twelve rows of a key at each time, every fifth value NULL: sampled, by NumPy."""
+    monkeypatch.setenv("WINQUERY_KERNELS", "compiled")
+    chance = np.random.default_rng(5)
+    rows, group = 60_000, max(keys, 1)
+    times, key = np.sort(chance.integers(0, rows // (4 * group), rows)), chance.integers(0, group, rows)
+    if shuffled:
+        times = chance.permutation(times)
+    x, empty = chance.integers(-50, 50, rows).astype(float), np.arange(rows) % 5 == 0
+    table = pa.table({"ts": pa.array(times).cast(pa.timestamp("ms")), "k": key, "x": x, "y": pa.array(x, mask=empty)})
+    stream = Stream("s", table.schema, "ts", 0)
+    by, items = ("PARTITION BY k " if keys else ""), []
+    reaches = {"few": 20, "many": 3_000}
+    for name, ms in reaches.items():
+        over = f"OVER ({by}ORDER BY ts RANGE INTERVAL '{ms}' MILLISECOND PRECEDING)"
+        items += [f"avg(x) {over} AS mean_{name}", f"count(*) {over} AS n_{name}", f"min(y) {over} AS least_{name}"]
+        items += [f"x - avg(x) {over} AS off_{name}", f"sum(y) {over} AS sum_{name}"]
+    workload = Workload(stream, parse_queries(f"SELECT {', '.join(items)} FROM s", {"s": stream}, name="q"))
+    found = OverTable(compile_workload(workload), threads).run(table)["q"]
+    for row in [0, 1, 2, 3, 77, 4_096, 30_000, rows - 2, rows - 1]:
+        for name, ms in reaches.items():
+            inside = (times >= times[row] - ms) & (times <= times[row]) & ((key == key[row]) | (not keys))
+            known = x[inside & ~empty]
+            assert found[f"n_{name}"][row].as_py() == inside.sum()
+            assert found[f"mean_{name}"][row].as_py() == pytest.approx(x[inside].mean())
+            assert found[f"off_{name}"][row].as_py() == pytest.approx(x[row] - x[inside].mean())
+            assert found[f"least_{name}"][row].as_py() == (known.min() if len(known) else None)
+            assert found[f"sum_{name}"][row].as_py() == (pytest.approx(known.sum()) if len(known) else None)

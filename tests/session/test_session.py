@@ -12,6 +12,7 @@ import pytest
 from inprocess import InProcessRunner
 
 from workbench.errors import QueryError, SourceError
+from workbench.results.rows import rows_of
 from workbench.session import Session
 from workbench.session.sources import make_source, parse_replay
 
@@ -54,6 +55,36 @@ def test_a_query_runs_and_its_handle_tells_all(session: Session) -> None:
         handle.results(format="xml")
     with pytest.raises(QueryError, match="did you mean `final`"):
         handle.results(status="finall")
+
+
+def test_rows_that_go_back_are_told(session: Session) -> None:
+    rows = {"ts": TABLE["ts"], "car": ["a", "a", "a", None], "km": pa.array([3, 9, 8, 7], pa.int32())}
+    session.source("trips", pa.table(rows), time="ts")
+    sql = "SELECT car, count(*) AS n FROM trips GROUP BY car, measure_window(km, 5, 'drop')"
+    (handle,) = session.start(session.parse(sql, name="along"))
+    status = handle.status()
+    assert status.backward == 1
+    assert status.gone_back == "`km` of `a` is `8` at 1970-01-01 00:00:02.500000, where an earlier row has `9`"
+    assert "measure    1 rows went back and were left out: `km` of `a`" in str(status)
+    table = rows_of(handle.store.schema, [], ["5 of km"])
+    assert table.schema.field("window_start").type == pa.int64()
+    assert handle.results()[["window_start", "window_end", "n"]].to_numpy().tolist() == [
+        [0, 5, 1],
+        [5, 10, 1],
+        [5, 10, 1],
+    ]
+
+
+def test_the_status_tells_what_late_rows_made_of_slices() -> None:
+    """Two micro-batches: the third row joins the sessions of the first two, the fourth is of a session of its own."""
+    seconds = pa.array([time * 1_000_000 for time in (0, 15, 7, 60)])
+    made = Session(launch=InProcessRunner)
+    made.source("events", pa.table({"ts": seconds.cast(pa.timestamp("us", "UTC"))}), time="ts", delay="1 hour")
+    sql = "SELECT count(*) AS n FROM events GROUP BY session_window(ts, '10 seconds')"
+    (handle,) = made.start(made.parse(sql, name="q"))
+    status = handle.status()
+    assert (status.merges, status.splits, status.recomputations, status.tuples) == (1, 0, 0, 0)
+    assert "  slicing    1 merges, 0 splits, 0 recomputations" in str(status)
 
 
 def test_statements_of_several_cells_become_one_plan(session: Session) -> None:
@@ -124,6 +155,7 @@ def test_unknown_source_and_level(session: Session) -> None:
         ({"time": "ts", "delay": "-1 s"}, "must not be negative"),
         ({"time": "ts", "replay": "fast"}, "cannot read the replay speed `fast`"),
         ({"time": "ts", "max_rows": 0}, "`max_rows` must be at least 1"),
+        ({"time": "ts", "store": "eagr"}, "no store `eagr`\nhint: did you mean `eager`"),
     ],
 )
 def test_a_source_that_does_not_fit_is_refused(options: dict[str, Any], message: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import platform
+from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +37,32 @@ def test_a_missing_extra_is_told_but_does_not_fail(
     monkeypatch.setattr(doctor, "OPTIONAL", ("no-such-package",))
     assert main(["doctor"]) == 0
     assert "pip install 'winquery[demo]'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("version", "remedy"),
+    [
+        (None, "pip install jupyterlab_widgets anywidget=={}"),
+        ("0.1.0", "pip install anywidget=={}"),
+        (metadata.version("anywidget"), None),
+    ],
+)
+def test_extensions_of_the_page(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str | None, remedy: str | None
+) -> None:
+    """Case B3: missing, of another version, right; both versions are named, and what to do."""
+    for name in doctor.EXTENSIONS if version else ():
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "package.json").write_text(json.dumps({"version": version}))
+    monkeypatch.setattr("jupyter_core.paths.jupyter_path", lambda *parts: [str(tmp_path)])
+    found = doctor.page()
+    assert f"anywidget {version or 'missing'}" in found.found
+    if remedy is None:
+        assert found.remedy is None
+    else:
+        assert found.remedy is not None
+        assert found.remedy.endswith(remedy.format(metadata.version("anywidget")))
+    assert not found.needed, "a script needs no page"
 
 
 def test_an_unfit_java_fails_with_found_and_needed_version(

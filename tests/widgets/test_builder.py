@@ -71,14 +71,32 @@ def test_the_sql_follows_every_control(stage: Stage) -> None:
     form.where.value = "delay > 0"
     form.levels[0].value = (10 * SECOND, 30 * SECOND)
     form.levels[1].value = (HOUR, HOUR)
-    form.create_cell.click()
-    assert stage.cells == [
+    assert form.create_cell.cell == (
         "%%winquery query --source flights --live\n"
         "SELECT carrier, `the gate`, count(*) AS n, quantile(delay, 0.9) AS p90_delay\n"
         "FROM flights\nWHERE delay > 0\n"
         "GROUP BY carrier, `the gate`, zoom(ts, '30 seconds / 10 seconds', '1 hour', '1 day / 1 hour')"
-    ]
-    assert form.said.value == "there it is"
+    )
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_the_kernel_hands_a_cell_over_where_the_page_could_not_put_it(stage: Stage, done: bool) -> None:
+    form = stage.form
+    assert form.create_cell.shown_in == form.model_id
+    form.create_cell._received(None, {"type": "pressed", "done": done}, [])
+    assert stage.cells == ([] if done else [form.draft.cell("query")])
+    assert form.said.value == ("the cell stands below" if done else "there it is")
+
+
+@pytest.mark.parametrize("name", ["", "two words", "1st", "a.b"])
+def test_a_name_that_cannot_be_a_variable_is_refused(stage: Stage, name: str) -> None:
+    """The cell would be `%%winquery two words`: words that mean something else."""
+    stage.form.name.value = name
+    assert f"`{name}` cannot name a query" in stage.form.said.value
+    assert stage.form.create_cell.cell == stage.form.picture.value == ""
+    stage.form.name.value = "fine"
+    assert stage.form.said.value == ""
+    assert stage.form.create_cell.cell.startswith("%%winquery fine ")
 
 
 def test_aggregates_and_levels_come_and_go(stage: Stage) -> None:
@@ -92,10 +110,24 @@ def test_aggregates_and_levels_come_and_go(stage: Stage) -> None:
         row.children[2].click()
     assert form.values == []
     assert "there is no aggregate" in form.said.value
+    form.add_value.click()
     form.add_level.click()
     form.add_level.click()
     assert len(form.levels) == 4
     assert form.add_level.disabled
+    slider, told, away = form._level_box.children[1].children
+    slider.value = (HOUR, HOUR)
+    assert told.value == "1 hour"
+    away.click()
+    assert slider not in form.levels
+    assert not form.add_level.disabled
+    assert "'1 hour'" not in form.sql.value
+    for row in list(form._level_box.children):
+        row.children[2].click()
+    assert "there is no level" in form.said.value
+    form.add_level.click()
+    assert form.said.value == ""
+    assert form.create_cell.cell.count("zoom(") == 1
 
 
 def test_two_equal_levels_and_values_are_one(stage: Stage) -> None:
@@ -111,7 +143,7 @@ def test_what_cannot_run_says_why_and_takes_the_plan_away(stage: Stage) -> None:
     form.where.value = "delai > 0"
     assert "unknown column `delai`" in form.said.value
     assert "did you mean" in form.said.value
-    assert form.picture.value == ""
+    assert form.picture.value == form.create_cell.cell == ""
     form.where.value = "delay > 0"
     assert form.said.value == ""
     assert "<svg" in form.picture.value

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 import zlib
+from base64 import b64decode
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +22,8 @@ from tests.widgets.conftest import BEGAN
 from workbench.results import QueryResults
 from workbench.time import HOUR
 from workbench.widgets import HOLD, DashboardView, LiveDashboard
+from workbench.widgets import live as live_module
+from workbench.widgets.still import LIVE, STILL
 
 
 def wait_for(condition: Callable[[], Any], seconds: float = 20.0) -> None:
@@ -120,6 +126,7 @@ def test_a_sign_of_life_of_an_unknown_page_brings_a_snapshot(live: Wire) -> None
 
 
 def test_a_zoom_in_one_page_reaches_the_view_and_the_other_page(live: Wire) -> None:
+    """Case B6: of the ranges that queue up only the newest is served."""
     snapshot = live.hello("a")
     live.hello("b")
     x = live.view.axis.range
@@ -191,6 +198,7 @@ def test_a_call_runs_on_the_pump(live: Wire) -> None:
 
 
 def test_a_hundred_updates_a_second_are_coalesced(live: Wire, fill: Callable[..., None]) -> None:
+    """Case B4: at most one message a tick, whatever comes in."""
     live.hello("a")
     began = time.monotonic()
     while time.monotonic() - began < 1.0:
@@ -198,6 +206,20 @@ def test_a_hundred_updates_a_second_are_coalesced(live: Wire, fill: Callable[...
         live.say("a", "ack", sequence=live._pages.sequence)
         time.sleep(0.01)
     assert len(live.of("patch")) <= 7
+
+
+def test_a_large_message_puts_the_next_one_off(
+    live: Wire, fill: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Case B5: so many bytes a second and no more, or Jupyter's server drops what is beyond, without a word."""
+    monkeypatch.setattr(live_module, "BYTES", 10)
+    live.hello("a")
+    tick(live, fill, 12)
+    wait_for(lambda: live.of("patch"))
+    wait_for(lambda: live._due > time.monotonic() + 10)
+    sent = len(live.of("patch"))
+    tick(live, fill, 12.2)
+    assert len(live.of("patch")) == sent
 
 
 def test_close_leaves_no_thread_and_no_comm(results: QueryResults) -> None:
@@ -228,11 +250,42 @@ def test_showing_a_name_again_closes_the_one_before(
     capsys.readouterr()
 
 
-def test_the_mimebundle_holds_a_picture_and_the_widget(live: Wire) -> None:
-    bundle, _ = live._repr_mimebundle_()
-    assert bundle["image/svg+xml"].startswith("<svg")
-    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == live.model_id
-    assert bundle["text/plain"] == "<live dashboard `delays`>"
+class Shown:
+    """What `display` has shown: bundles, and for each a handle by which it is shown anew."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bundles: list[dict[str, Any]] = []
+        monkeypatch.setattr(live_module, "display", self)
+
+    def __call__(self, bundle: dict[str, Any], raw: bool, display_id: bool) -> Any:
+        self.bundles.append(bundle)
+        place = len(self.bundles) - 1
+        return SimpleNamespace(update=lambda new, raw: self.bundles.__setitem__(place, new))
+
+
+def test_a_dashboard_is_followed_by_a_picture_until_it_is_one(live: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no kernel answers, JupyterLab would show nothing else of an output that holds a widget."""
+    shown = Shown(monkeypatch)
+    live._ipython_display_()
+    widget, still = shown.bundles
+    assert widget["application/vnd.jupyter.widget-view+json"]["model_id"] == live.model_id
+    assert (widget["text/plain"], widget["text/html"]) == ("<live dashboard `delays`>", "")
+    found = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', still["text/html"])
+    assert found
+    assert b64decode(found.group(1)).startswith(b"<svg")
+    assert live._repr_mimebundle_() == (widget, {})
+    live.close()
+    picture, nothing = shown.bundles
+    assert picture.keys() == {"text/plain", "image/svg+xml"}
+    assert picture["image/svg+xml"].startswith("<svg")
+    assert set(nothing.values()) == {""}
+
+
+def test_the_page_names_the_outputs_as_the_kernel_does() -> None:
+    """The style sheet of the picture and the script of the page meet in two names of classes."""
+    script = Path(live_module.__file__).with_name("live.js").read_text()
+    for name in (STILL, LIVE):
+        assert f'"{name}"' in script
 
 
 def test_a_page_that_applies_the_patches_has_the_document_of_the_kernel(

@@ -137,3 +137,21 @@ def test_starts_that_the_store_leaves_out_are_gaps(schema: Callable[..., Schema]
     assert np.isnan(whole.values["mean"][3:30]).all()
     assert (whole.status[3:30] == Status.ABSENT).all()
     assert gridded(whole, MINUTE) is whole
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1.7e308, -8e307])
+def test_what_no_axis_can_hold_is_a_gap_and_hides_nothing(
+    schema: Callable[..., Schema], fill: Callable[..., None], value: float
+) -> None:
+    """One infinite value in the lines, and the page's value axis ends at infinity: nothing is drawn any more."""
+    results = QueryResults(schema())
+    fill(results, (0, 24), ["AA"], levels=[0])
+    starts = np.array([BEGAN + 7 * MINUTE])
+    values, one = (pa.array([value]), pa.array([1])), np.ones(1, np.int16)
+    results.apply([ResultBatch.of(0, starts, (pa.array(["AA"]),), values, np.full(1, 2, np.int8), one - 1)])
+    end = BEGAN + 7 * MINUTE + 15 * MINUTE
+    for until, width in ((BEGAN + HOUR, 1_000), (BEGAN + DAY, 100)):  # every window, and M4 of fourteen a pixel
+        points = read_points(results, 0, BEGAN, until, width, [AA])["mean"]
+        assert np.nanmax(np.abs(points.y)) <= 24
+        assert np.isnan(points.y[points.x == end]).all()
+    assert value in results.table("15 minutes / 1 minute")["mean"].to_pylist(), "results are what they are"

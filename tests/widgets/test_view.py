@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from bokeh.document.events import DocumentPatchedEvent
+from bokeh.models import ColumnDataSource
 
 from tests.widgets.conftest import BEGAN, LEVELS, columns
 from workbench.errors import QueryError
 from workbench.results import QueryResults, ResultBatch, Schema
 from workbench.time import DAY, HOUR, MINUTE, SECOND
 from workbench.widgets import ALL, FOLLOW, HOLD, Backing, DashboardView
+from workbench.widgets.figures import _extend as extend
 from workbench.widgets.strip import strip_html
 
 
@@ -275,6 +277,18 @@ def test_a_range_that_moves_on_drops_what_it_leaves(results: QueryResults, fill:
         assert all(np.array_equal(own[name], other[name], equal_nan=True) for name in other)
 
 
+@pytest.mark.parametrize(("dropped", "added"), [(0, 3), (3, 3), (5, 3), (3, 0), (9, 1), (10, 4)])
+def test_points_that_come_and_go(dropped: int, added: int) -> None:
+    """Case B1: the rollover is larger than what was there, equal to it, below it."""
+    made = np.repeat(np.arange(14.0), 2)  # two keys
+    source = ColumnDataSource({"x": made[:20], "y": made[:20] ** 2})
+    columns = {"x": made[2 * dropped : 20 + 2 * added], "y": made[2 * dropped : 20 + 2 * added] ** 2}
+    columns["y"][0] = np.nan
+    extend(source, columns, 2)
+    for name, column in columns.items():
+        assert np.array_equal(np.asarray(source.data[name]), column, equal_nan=True)
+
+
 def test_a_level_can_be_named_in_other_units(results: QueryResults) -> None:
     assert results.level_index("900 seconds / 1 min") == 0
     assert results.level_index("24 hours / 60 minutes") == 2
@@ -284,3 +298,14 @@ def test_a_level_can_be_named_in_other_units(results: QueryResults) -> None:
     for wrong in ("24 hours", "1 day / 2 hours", "a day / an hour"):
         with pytest.raises(QueryError, match=f"no level `{wrong}`"):
             results.level_index(wrong)
+
+
+def test_a_store_without_windows_is_told_of(schema: Callable[..., Schema], fill: Callable[..., None]) -> None:
+    """Nothing is drawn while the first result is awaited: the strip says that this is no fault."""
+    results = QueryResults(schema())
+    view = DashboardView(results, backing=Backing(lambda: {"state": "running"}))
+    view.refresh()
+    assert "(auto), no window yet" in view.controls.strip.text
+    fill(results, (0, 1))
+    view.refresh()
+    assert "no window yet" not in view.controls.strip.text

@@ -86,23 +86,24 @@ def definition(name: str) -> Definition:
 
 def export(names: Sequence[str]) -> list[bytes]:
     """Definitions by value, for another process; their modules need not exist there. Inverse of :func:`restore`."""
-    if not names:
-        return []
+    entries = [_definitions[name] for name in names]
+    return [by_value(entry, [entry.lift, entry.combine, entry.lower]) for entry in entries]
+
+
+def by_value(entry: Any, code: Sequence[Any]) -> bytes:
+    """A definition with the code of its functions or classes, for a process that cannot import their modules."""
     from pyspark import cloudpickle
 
-    found = []
-    for name in names:
-        entry = _definitions[name]
-        modules = {sys.modules.get(function.__module__) for function in (entry.lift, entry.combine, entry.lower)}
-        by_value = [module for module in modules if module is not None and module.__name__ != "__main__"]
-        for module in by_value:
-            cloudpickle.register_pickle_by_value(module)
-        try:
-            found.append(cloudpickle.dumps(entry))
-        finally:
-            for module in by_value:
-                cloudpickle.unregister_pickle_by_value(module)
-    return found
+    modules = {sys.modules.get(each.__module__) for each in code}
+    shipped = [module for module in modules if module is not None and module.__name__ != "__main__"]
+    for module in shipped:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        content: bytes = cloudpickle.dumps(entry)
+        return content
+    finally:
+        for module in shipped:
+            cloudpickle.unregister_pickle_by_value(module)
 
 
 def restore(definitions: Sequence[bytes]) -> None:

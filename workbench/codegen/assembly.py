@@ -13,7 +13,8 @@ import numpy.typing as npt
 from workbench.algebra import PARTIALS, PartialKind
 from workbench.codegen import modules
 from workbench.codegen.kernels import Job, choice, variant
-from workbench.codegen.slices import differences_source, overlaid_source, two_stacks_source
+from workbench.codegen.slices import differences_source, overlaid_source, tree_source, two_stacks_source
+from workbench.kernels import tree
 from workbench.kernels.two_stacks import assemble
 from workbench.plan.gag import Algorithm
 
@@ -25,29 +26,55 @@ _SOURCES: dict[Algorithm, tuple[Callable[[PartialKind], str], int]] = {
     Algorithm.SLIDE_SIDE_INV: (differences_source, 1),
     Algorithm.SLIDE_SIDE: (overlaid_source, 2),
     Algorithm.TWO_STACKS: (two_stacks_source, 0),
+    Algorithm.FLAT_FAT: (tree_source, 1),
 }
 #: Measured on a 2-core cloud machine: array code needs this long for a combine of one slice over all keys.
 _COMBINE_SECONDS = 5e-6
+_NONE = np.zeros(0, np.int64)
+
+
+def scan_rows(slices: int) -> int:
+    """Rows that the scans of so many slices, or a tree over them, have room in."""
+    return slices + slices.bit_length() + 1
 
 
 class Scans:
-    """What a kernel keeps beside the slices of a store, for one partial: prefixes, suffixes, and how far they hold.
+    """What a kernel keeps beside the slices of a store, for one partial: scans or a tree, and how far they hold.
 
-    Rows of the scans are rows of the store's matrices. ``valid`` is the first slice whose scan is out of date: the
-    store lowers it where slices change and drops all with :meth:`reset` where rows move.
+    Rows of the scans are rows of the store's matrices. ``valid`` is the first slice whose scan is out of date, and
+    of the slices before ``known`` the ``touched`` ones have changed since a tree was brought up to date. The store
+    tells of slices that change, and drops all with :meth:`reset` where rows move.
     """
 
     def __init__(self) -> None:
         self.arrays: tuple[Fields, Fields] | None = None
         self.valid = 0
+        self.known = 0
+        self.touched = np.zeros(0, np.bool_)
 
-    def touch(self, row: int) -> None:
-        """The slice at a row, and maybe later ones, have changed."""
-        self.valid = min(self.valid, row)
+    def touch(self, rows: Array) -> None:
+        """The slices at some rows have changed, or are new."""
+        self.valid = min(self.valid, int(rows.min()))
+        if int(rows.max()) >= len(self.touched):
+            self.touched = np.append(self.touched, np.zeros(int(rows.max()) + 1, np.bool_))
+        self.touched[rows] = True
+
+    def changed(self, end: int) -> Array:
+        """The slices before ``end``, ascending, that have changed since the last call, all of which count as seen."""
+        known = min(self.known, end)
+        rows = np.append(np.flatnonzero(self.touched[:known]), np.arange(known, end))
+        self.touched[:end] = False
+        self.known = end
+        return rows
+
+    def forget(self) -> None:
+        """All slices have changed, but the memory is still of use."""
+        self.valid = self.known = 0
 
     def reset(self) -> None:
         """Rows have moved."""
-        self.arrays, self.valid = None, 0
+        self.arrays = None
+        self.forget()
 
 
 class AssembleKernel:
@@ -86,12 +113,15 @@ class AssembleKernel:
         if self.kind.compiled:
             work = _combines(first, last, bounds) * _COMBINE_SECONDS if how == "auto" else 0.0
             function = variant(self._job, how, work)
-        if function is None:
+        if function is None and self.algorithm is not Algorithm.FLAT_FAT:
             return self._generic(first, last, bounds, tuple(leaf[:, :keys] for leaf in leaves))
         prefix, suffix = self._extended(leaves, scans)
+        changed = scans.changed(end) if self.algorithm is Algorithm.FLAT_FAT else _NONE
+        if function is None:
+            return self._tree(first, last, changed, *(tuple(m[:, :keys] for m in side) for side in (leaves, prefix)))
         out = self._room(len(first), keys)
         matrices = [*leaves, *prefix, *suffix, *self.kind.blank(1)]
-        function(first, last, bounds, *matrices, keys, min(scans.valid, end), end, self.chunk, *out)
+        function(first, last, bounds, changed, *matrices, keys, min(scans.valid, end), end, self.chunk, *out)
         if self._scans:
             scans.valid = end
         return out
@@ -108,11 +138,17 @@ class AssembleKernel:
                 parts.append(assemble(first[low:high], last[low:high], leaves, self.kind.identity, self.kind.combine))
         return tuple(np.concatenate(fields) for fields in zip(*parts, strict=True))
 
+    def _tree(self, first: Array, last: Array, changed: Array, leaves: Fields, above: Fields) -> Fields:
+        with np.errstate(all="ignore"):
+            tree.renew(changed, leaves, above, self.kind.combine)
+            return tree.assemble(first, last, leaves, above, self.kind.identity, self.kind.combine)
+
     def _extended(self, leaves: Fields, scans: Scans) -> tuple[Fields, Fields]:
         """The scans' arrays, made where there are none; every cell begins as the identity."""
         if scans.arrays is None:
             rows, columns = leaves[0].shape
-            prefix, suffix = ((rows + 1 if self._scans > needed else 0, columns) for needed in (0, 1))
+            room = scan_rows(rows)
+            prefix, suffix = ((room if self._scans > needed else 0, columns) for needed in (0, 1))
             scans.arrays = self.kind.blank(prefix), self.kind.blank(suffix)
         return scans.arrays
 
@@ -127,7 +163,7 @@ class AssembleKernel:
     def _job(self) -> Job:
         empty = np.zeros(0, np.int64)
         matrices = [np.zeros((0, 0), field.dtype) for field in self.kind.fields]
-        ranges = [empty, empty, np.zeros(1, np.int64)]
+        ranges = [empty, empty, np.zeros(1, np.int64), empty]
         sample = [*ranges, *matrices, *matrices, *matrices, *self.kind.blank(1), 0, 0, 0, 1, *matrices]
         return Job(self.name, self.source, "assemble", sample, self.kind.scalars)
 

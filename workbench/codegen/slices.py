@@ -4,7 +4,8 @@ Matrices ``[slice, key]`` in, matrices ``[window, key]`` out, keys innermost, so
 instructions (*LightSaber* §3 leaves this open). A window is any run of slices ``[first, last)``; the windows of one
 kind ascend, kinds follow each other at ``bounds``; the first ``keys`` columns of the store's matrices are in use. One
 kernel takes all windows over a partial (fused), so what they share is computed once: the scans ``p`` and ``s`` beside
-the slices, kept from call to call and brought up to date for the slices ``[begin, end)`` that changed.
+the slices, kept from call to call and brought up to date for the slices ``[begin, end)``, the first of which changed,
+or, in a tree, for those ``changed``, ascending.
 
 ``differences``
     SlideSide for groups, unrolled: prefixes of all slices; a window is the difference of two.
@@ -13,6 +14,8 @@ the slices, kept from call to call and brought up to date for the slices ``[begi
     chunks of a window in between by TwoStacks over chunks.
 ``two_stacks``
     Every kind of window by itself: a suffix scan at each flip and a running back.
+``tree``
+    FlatFAT: a tree over the slices, of which ``p`` has the levels above; a window takes two nodes a level.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from __future__ import annotations
 from workbench.algebra import PartialKind
 from workbench.codegen.text import KernelText
 
-_PARAMETERS = ["first", "last", "bounds", "l#", "p#", "s#", "unit#", "keys", "begin", "end", "chunk", "o#"]
+_PARAMETERS = ["first", "last", "bounds", "changed", "l#", "p#", "s#", "unit#", "keys", "begin", "end", "chunk", "o#"]
 _KEYS = "for k in range(keys):"
 
 
@@ -122,4 +125,41 @@ def two_stacks_source(kind: PartialKind) -> str:
     t.merge(" " * 20, "b#[k]", "b#[k]", "l#[j, k]")
     t("            done = max(done, high)", f"            {_KEYS}")
     t.merge(" " * 16, "o#[w, k]", "f#[low - base, k]", "b#[k]")
+    return t.text("assemble", _PARAMETERS)
+
+
+def tree_source(kind: PartialKind) -> str:
+    """The compiled form of ``kernels/tree.py``."""
+    t = KernelText(kind)
+    t("    dirty, count, size, below, above = changed.copy(), changed.size, l0.shape[0], 0, 0")
+    t("    while size > 1:", "        nodes = 0")
+    t("        for i in range(count):", "            node = dirty[i] >> 1")
+    t("            if nodes == 0 or dirty[nodes - 1] != node:", "                dirty[nodes] = node")
+    t("                nodes += 1", "        count = nodes", "        for i in range(count):")
+    t("            node, a, b = above + dirty[i], 2 * dirty[i], 2 * dirty[i] + 1")
+    for level, (a, b) in (("above == 0", ("l#[a, k]", "l#[b, k]")), ("", ("p#[below + a, k]", "p#[below + b, k]"))):
+        t(f"            {f'if {level}' if level else 'else'}:", f"                {_KEYS}")
+        t("                    if b < size:")
+        t.merge(" " * 24, "p#[node, k]", a, b)
+        t("                    else:")
+        t.each(f"                        p#[node, k] = {a}")
+    t("        below, size = above, (size + 1) // 2", "        above += size")
+    t.each("    b# = np.empty(keys, l#.dtype)")
+    t.each("    m# = np.empty(keys, l#.dtype)")
+    t("    for w in range(first.size):", "        low, high, size, above = first[w], last[w], l0.shape[0], 0")
+    t(f"        {_KEYS}")
+    t.each("            b#[k] = unit#[0]")
+    t.each("            m#[k] = unit#[0]")
+    t("        level = 0", "        while low < high:")
+    for side, (target, left, right) in {
+        "low & 1": ("b#[k]", "b#[k]", "{}[{}low, k]"),
+        "high & 1": ("m#[k]", "{}[{}high - 1, k]", "m#[k]"),
+    }.items():
+        t(f"            if {side}:")
+        for case, node in (("if level == 0", ("l#", "")), ("else", ("p#", "above + "))):
+            t(f"                {case}:", f"                    {_KEYS}")
+            t.merge(" " * 24, target, left.format(*node), right.format(*node))
+    t("            if level > 0:", "                above += size", "            size = (size + 1) // 2")
+    t("            low, high, level = (low + 1) >> 1, high >> 1, level + 1", f"        {_KEYS}")
+    t.merge(" " * 12, "o#[w, k]", "b#[k]", "m#[k]")
     return t.text("assemble", _PARAMETERS)

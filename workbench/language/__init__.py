@@ -3,7 +3,7 @@
 from workbench.language.builder import QueryBuilder, col, query
 from workbench.language.parse import parse_queries
 from workbench.language.printed import sql_of
-from workbench.language.register import register_aggregate
+from workbench.language.register import register_aggregate, register_window_type
 from workbench.language.relations import Catalog
 from workbench.language.sources import bind_snippet
 from workbench.language.windows import parse_level
@@ -17,5 +17,6 @@ __all__ = [
     "parse_queries",
     "query",
     "register_aggregate",
+    "register_window_type",
     "sql_of",
 ]

@@ -238,6 +238,13 @@ class QueryBuilder:
         """Several levels, each ``'size / slide'``, ``'size'`` or ``'size / slide + offset'``."""
         return self._with_window("zoom", list(levels))
 
+    def form(self, name: str, *arguments: Argument) -> QueryBuilder:
+        """Windows by any window form of SQL: text arguments are SQL, numbers are constants.
+
+        Such as ``form("measure_window", "km", 10, 2.5)`` or ``form("session_window", "ts", "'10 minutes'")``.
+        """
+        return self._with_form(f"{quote_name(name)}({', '.join(map(_argument, arguments))})")
+
     def select(self, *items: Expr | str, **named: Expr | str) -> QueryBuilder:
         """Add result columns, those of ``named`` with their names, in the order in which they are written."""
         plain = [(None, _fragment(item)) for item in items]
@@ -277,10 +284,12 @@ class QueryBuilder:
         return bound
 
     def _with_window(self, form: str, durations: list[str]) -> QueryBuilder:
+        return self._with_form(f"{form}({', '.join([quote_name(self.stream.time), *map(_literal, durations)])})")
+
+    def _with_form(self, form: str) -> QueryBuilder:
         if self._window is not None:
             raise QueryError("a query has one window form", hint="give all levels in one `zoom(...)`")
-        arguments = [quote_name(self.stream.time), *map(_literal, durations)]
-        return replace(self, _window=f"{form}({', '.join(arguments)})")
+        return replace(self, _window=form)
 
 
 def query(stream: Stream) -> QueryBuilder:

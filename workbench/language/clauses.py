@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from workbench.errors import did_you_mean
 from workbench.language.sql import SqlText
-from workbench.logical import AnyWindow, ContextFree, Expression, Fill, aggregate_calls
+from workbench.logical import AnyWindow, ContextFree, Expression, Fill, UserGrid, aggregate_calls
 from workbench.logical.types import type_name
 
 _REFUSED = {
@@ -52,7 +52,7 @@ def bind_fill(
         raise text.error(f"cannot fill with `{node.name}`", node, hint=hint or "`NULL`, `ZERO` or `PREVIOUS`")
     fill = Fill[node.name.upper()]
     for window in windows:
-        if not isinstance(window, ContextFree):
+        if not isinstance(window, ContextFree) or isinstance(window, UserGrid):
             raise text.error(
                 f"FILL needs windows that are there without rows, a window `{window.label}` is not",
                 node,

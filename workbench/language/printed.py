@@ -7,15 +7,18 @@ import pyarrow as pa
 from workbench.errors import QueryError
 from workbench.logical import (
     AnyWindow,
+    Backwards,
     Band,
     Calendar,
     CountWindow,
     Cumulating,
     LastRows,
     Literal,
+    MeasureWindow,
     Punctuation,
     Query,
     Session,
+    UserWindow,
     Window,
 )
 from workbench.logical.expressions import quote_name
@@ -65,6 +68,12 @@ def _single(time: str, window: AnyWindow) -> str | None:
             return f"punctuation_window({condition})"
         case LastRows(rows, every, offset):
             return f"last({rows}, {_duration(every)}, {_duration(offset)})"
+        case UserWindow():
+            return window.label
+        case MeasureWindow(measure, size, slide, offset):
+            numbers = ", ".join(map(window.shown, (size, slide, offset)))
+            dropped = ", 'drop'" if window.backwards is Backwards.DROP else ""
+            return f"measure_window({measure}, {numbers}{dropped})"
         case Cumulating(size, step, offset):
             return f"cumulate_window({time}, {_duration(size)}, {_duration(step)}, {_duration(offset)})"
         case Band(start, end):

@@ -15,7 +15,7 @@ from workbench.language.literals import convert, moment, number
 from workbench.language.operators import HANDLERS, NAMED_HANDLERS, Handler, refuse_unsteady
 from workbench.language.relations import Relation
 from workbench.language.sql import SqlText
-from workbench.language.windows import FORMS, refuse_form
+from workbench.language.windows import is_form, refuse_form, window_forms
 from workbench.logical import AggregateCall, Call, Expression, Field, Literal
 from workbench.logical.expressions import operands
 from workbench.logical.functions import FUNCTIONS, SQL_FUNCTIONS, check_arity, resolve_call
@@ -242,10 +242,10 @@ class ExpressionBinder:
             return self.call(SQL_FUNCTIONS[name].name, node, [self.inner(each) for each in node.expressions])
         if name in AGGREGATES:
             return self._aggregate(name, node, *self._aggregate_arguments(AGGREGATES[name], node))
-        if name in FORMS:
+        if is_form(node):
             raise refuse_form(self._text, node, self._scope.clause)
         refuse_unsteady(self, node)
-        known = [*SQL_FUNCTIONS, *NAMED_HANDLERS, *AGGREGATES, *FORMS]
+        known = [*SQL_FUNCTIONS, *NAMED_HANDLERS, *AGGREGATES, *window_forms()]
         hint = _ELSEWHERE.get(name) or did_you_mean(name, known, "function")
         raise self._text.error(f"unknown function `{node.name}`", node, hint=hint)
 

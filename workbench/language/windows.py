@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pyarrow as pa
 from sqlglot import exp
@@ -19,18 +20,22 @@ from workbench.language.literals import moment
 from workbench.language.sql import SqlText
 from workbench.logical import (
     AnyWindow,
+    Backwards,
     Band,
     Calendar,
     CountWindow,
     Cumulating,
     Expression,
     LastRows,
+    Literal,
+    MeasureWindow,
     Punctuation,
     Session,
     Stream,
     Window,
 )
-from workbench.logical.types import type_name
+from workbench.logical.types import is_number, type_name
+from workbench.logical.user_windows import WINDOW_TYPES, Constant, Micros, call_of
 from workbench.time import MICROSECOND, parse_duration
 
 _LEVEL = re.compile(r"(?P<size>[^/+]*)(?:/(?P<slide>[^/+]*))?(?:\+(?P<offset>[^/]*))?")
@@ -42,14 +47,20 @@ Bind = Callable[[exp.Expr], Expression]
 
 def is_form(node: exp.Expr) -> bool:
     """Whether ``node`` is a call of a window form."""
-    return isinstance(node, exp.Anonymous) and node.name.casefold() in FORMS
+    return isinstance(node, exp.Anonymous) and node.name.casefold() in window_forms()
+
+
+def window_forms() -> tuple[str, ...]:
+    """The names of all window forms, those of a user's among them."""
+    return (*FORMS, *WINDOW_TYPES)
 
 
 def bind_form(text: SqlText, node: exp.Expr, stream: Stream, bind: Bind) -> tuple[AnyWindow, ...]:
     """The windows of one form, from fine to coarse. Raises QueryError that underlines what is wrong."""
-    name = node.name.casefold()
+    name, call = node.name.casefold(), _Call(text, node, stream, bind)
+    if name in WINDOW_TYPES:
+        return (_user(call),)
     form, least, most = _FORMS[name]
-    call = _Call(text, node, stream, bind)
     if not least <= len(call.arguments) <= most:
         raise text.error(f"`{name}` {_ARGUMENTS[name]}", node, hint=f"such as `{EXAMPLES[name]}`")
     return tuple(form(call))
@@ -93,7 +104,7 @@ class _Call:
             raise self.text.error(
                 f"`{form}` needs a timestamp, but `{name}` is `{type_name(kind)}`",
                 node,
-                hint=None if name == stream.time else f"the time column of `{stream.name}` is `{stream.time}`",
+                hint=None if name == stream.time else _other_time(stream, name),
             )
         if name != stream.time:
             raise self.text.error(
@@ -117,6 +128,28 @@ class _Call:
         if isinstance(node, exp.Literal) and node.is_string:
             return str(node.this)
         raise self.text.error(f"expected {what} in quotes", node, hint=f"such as {example}")
+
+    def decimal(self, place: int) -> Decimal:
+        """A number as it is written, digit by digit."""
+        node, sign = self.arguments[place], 1
+        if isinstance(node, exp.Neg):
+            node, sign = node.this, -1
+        if isinstance(node, exp.Literal) and not node.is_string:
+            return sign * Decimal(node.this)
+        raise self.text.error("expected a number", self.arguments[place], hint="such as `10` or `2.5`")
+
+    def constant(self, place: int) -> Constant:
+        """A number, a text, a boolean or a duration."""
+        node = self.arguments[place]
+        if isinstance(node, exp.Interval):
+            return Micros(self.duration(place))
+        if isinstance(node, exp.Boolean):
+            return bool(node.this)
+        if isinstance(node, exp.Literal) and node.is_string:
+            return str(node.this)
+        with self.text.at(node):
+            number = self.decimal(place)
+        return float(number) if set(str(number)) & set(".eE") else int(number)
 
     def whole(self, place: int) -> int:
         """A number of rows."""
@@ -187,6 +220,28 @@ def _last(call: _Call) -> list[AnyWindow]:
         return [LastRows(rows, every, call.duration(2) if len(call.arguments) > 2 else 0)]
 
 
+def _measure(call: _Call) -> list[AnyWindow]:
+    measure = call.bind(call.arguments[0])
+    if isinstance(measure, Literal):
+        raise call.text.error("a constant is no measure", call.arguments[0], hint="name a column that counts up")
+    places = list(range(1, len(call.arguments)))
+    last, backwards = call.arguments[-1], Backwards.ERROR
+    if len(places) > 1 and isinstance(last, exp.Literal) and last.is_string:
+        known = [each.value for each in Backwards]
+        if last.this not in known:
+            hint = did_you_mean(last.this, known, "word")
+            raise call.text.error(f"cannot treat rows that go back as '{last.this}'", last, hint=hint)
+        backwards = Backwards(last.this)
+        places.pop()
+    numbers = [call.decimal(place) for place in places[:3]]
+    if len(places) > 3:
+        raise call.text.error("expected 'error' or 'drop' in quotes", last, hint=f"such as {_MEASURE_DROP}")
+    size, slide, offset = (*numbers, *[numbers[0], Decimal(0)][len(numbers) - 1 :])
+    wrong = min(2, places[-1]) if size > 0 else 1
+    with call.text.at(call.arguments[wrong if is_number(measure.type) else 0]):
+        return [MeasureWindow.of(measure, size, slide, offset, backwards)]
+
+
 def _cumulate(call: _Call) -> list[AnyWindow]:
     call.time()
     size, step = call.duration(1), call.duration(2)
@@ -230,7 +285,35 @@ def parse_level(level: str) -> Window:
     return Window(size, slide, 0 if parts["offset"] is None else parse_duration(parts["offset"]))
 
 
+def _user(call: _Call) -> AnyWindow:
+    """A window type of a user's: what it reads of a row, then its constants."""
+    entry = WINDOW_TYPES[call.node.name.casefold()]
+    nodes = call.arguments
+    if len(nodes) < entry.values:
+        raise call.text.error(
+            f"`{entry.plain}` reads {entry.values} values of each row, got {len(nodes)}",
+            call.node,
+            hint="what its class takes behind `time` comes first, then the constants of `__init__`",
+        )
+    arguments = [call.bind(node) for node in nodes[: entry.values]]
+    for node, argument in zip(nodes, arguments, strict=False):
+        if isinstance(argument, Literal):
+            raise call.text.error(f"`{entry.plain}` reads a value of each row here, got a constant", node)
+    constants = [call.constant(place) for place in range(entry.values, len(nodes))]
+    with call.text.at(call.node):
+        return call_of(entry.name, arguments, constants)
+
+
+def _other_time(stream: Stream, name: str) -> str:
+    """What to write where ``name`` cannot be the time."""
+    hint = f"the time column of `{stream.name}` is `{stream.time}`"
+    if is_number(stream.schema.field(name).type):
+        hint += f"; windows along a number are `measure_window({name}, 10)`"
+    return hint
+
+
 _MANY = 1 << 10
+_MEASURE_DROP = "`measure_window(km, 10, 1, 0, 'drop')`"
 
 #: What reads a form, and the least and the largest number of its arguments.
 _FORMS: dict[str, tuple[Callable[[_Call], list[AnyWindow]], int, int]] = {
@@ -241,6 +324,7 @@ _FORMS: dict[str, tuple[Callable[[_Call], list[AnyWindow]], int, int]] = {
     "count_window": (_count, 1, 2),
     "punctuation_window": (_punctuation, 1, 1),
     "last": (_last, 2, 3),
+    "measure_window": (_measure, 2, 5),
     "cumulate_window": (_cumulate, 3, 4),
     "band_window": (_band, 3, 3),
     "calendar_window": (_calendar, 2, 3),
@@ -254,6 +338,7 @@ _ARGUMENTS = {
     "count_window": "takes a number of rows and, if you like, a slide in rows",
     "punctuation_window": "takes the condition of the rows that begin a window",
     "last": "as a window takes a number of rows, the time between two windows and, if you like, an offset",
+    "measure_window": "takes a number that counts up, a size and, if you like, slide, offset and 'error' or 'drop'",
     "cumulate_window": "takes the time column, a size, a step that divides it and, if you like, an offset",
     "band_window": "takes the time column, a start and an end",
     "calendar_window": "takes the time column, a calendar unit and, if you like, a time zone",
@@ -268,6 +353,7 @@ EXAMPLES = {
     "count_window": "count_window(100, 10)",
     "punctuation_window": "punctuation_window(event = 'start')",
     "last": "last(100, '1 minute')",
+    "measure_window": "measure_window(km, 10, 1)",
     "cumulate_window": "cumulate_window(ts, '1 day', '1 hour')",
     "band_window": "band_window(ts, '2013-01-01', '2013-02-01')",
     "calendar_window": "calendar_window(ts, '1 month', 'Europe/Berlin')",

@@ -12,7 +12,8 @@ from workbench.logical.expressions import (
     aggregate_calls,
     walk,
 )
-from workbench.logical.nodes import Fill, Query, Stream, Workload
+from workbench.logical.measures import Backwards, MeasureWindow
+from workbench.logical.nodes import Fill, Query, Store, Stream, Workload
 from workbench.logical.over import (
     EachRow,
     Frame,
@@ -22,6 +23,7 @@ from workbench.logical.over import (
     beside_frames,
     over_calls,
 )
+from workbench.logical.user_windows import UserContext, UserGrid, UserWindow
 from workbench.logical.windows import (
     AnyWindow,
     Band,
@@ -34,11 +36,13 @@ from workbench.logical.windows import (
     Punctuation,
     Session,
     Window,
+    window_reads,
 )
 
 __all__ = [
     "AggregateCall",
     "AnyWindow",
+    "Backwards",
     "Band",
     "Calendar",
     "Call",
@@ -55,6 +59,7 @@ __all__ = [
     "Frame",
     "LastRows",
     "Literal",
+    "MeasureWindow",
     "Named",
     "OverCall",
     "Punctuation",
@@ -62,11 +67,16 @@ __all__ = [
     "RangeFrame",
     "RowsFrame",
     "Session",
+    "Store",
     "Stream",
+    "UserContext",
+    "UserGrid",
+    "UserWindow",
     "Window",
     "Workload",
     "aggregate_calls",
     "beside_frames",
     "over_calls",
     "walk",
+    "window_reads",
 ]

@@ -9,7 +9,20 @@ import pyarrow as pa
 
 from workbench.logical.expressions import Expression, Named
 from workbench.logical.joins import Joined, conjunction, conjuncts, joins_of
+from workbench.logical.measures import MeasureWindow
 from workbench.logical.windows import AnyWindow, Window
+
+
+class Store(Enum):
+    """What is kept of slices for the windows to come (*General Stream Slicing* §5.4).
+
+    ``LAZY``: the slices alone; a window is combined from them when it is told. ``EAGER``: a tree over the slices as
+    well, kept up as they change. ``AUTO``: whatever costs least, which may also be scans of the slices.
+    """
+
+    AUTO = "auto"
+    LAZY = "lazy"
+    EAGER = "eager"
 
 
 @dataclass(frozen=True)
@@ -20,7 +33,8 @@ class Stream:
     event time seen. A window that the watermark has passed is final; rows that come later still revise it for as long
     as its end is less than ``lateness`` behind the watermark, then they are late. Rows more than ``future`` ahead of
     the wall clock do not move the watermark (None: no limit). Where no row has come for ``idle`` microseconds of wall
-    time (None: never), event time goes on with the clock from then on. Two streams of one name are the same stream.
+    time (None: never), event time goes on with the clock from then on. ``store`` forces how windows are put together
+    from slices (:class:`Store`). Two streams of one name are the same stream.
     """
 
     name: str
@@ -30,6 +44,7 @@ class Stream:
     lateness: int = 0
     future: int | None = None
     idle: int | None = None
+    store: Store = Store.AUTO
 
 
 class Fill(Enum):
@@ -76,7 +91,9 @@ class Query:
         if self.keys:
             lines.append(f"  by     {', '.join(map(str, self.keys))}")
         on_grid = all(isinstance(window, Window) for window in self.windows)
-        lines.append(f"  {'zoom  ' if on_grid else 'window'} {self.stream.time}: {levels}")
+        first = self.windows[0]
+        along = first.measure if isinstance(first, MeasureWindow) else self.stream.time
+        lines.append(f"  {'zoom  ' if on_grid else 'window'} {along}: {levels}")
         lines.append(f"  values {', '.join(map(str, self.values))}")
         if self.having is not None:
             lines.append(f"  having {self.having}")

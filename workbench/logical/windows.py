@@ -3,12 +3,13 @@
 The type decides edges and triggers, never the operator (*General Stream Slicing* §4.4):
 
 - *context free*: all edges are known beforehand. :class:`Window`, :class:`Cumulating`, :class:`Band`,
-:class:`Calendar`;
+  :class:`Calendar`;
 - *sessions* merge where a row closes a gap: :class:`Session`;
 - *context aware*: edges depend on the rows of the key. :class:`Punctuation` and :class:`CountWindow` are forward
-context
-  free (a row tells what is before it), :class:`LastRows` is forward context aware: where a window begins is known
-  only when it ends.
+  context free (a row tells what is before it), :class:`LastRows` is forward context aware: where a window begins is
+  known only when it ends;
+- along another *measure* than time: :class:`~workbench.logical.measures.MeasureWindow`;
+- a user's own: :mod:`workbench.logical.user_windows`.
 
 Times are int64 microseconds, all windows half-open ``[start, end)``.
 """
@@ -21,7 +22,9 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from workbench.errors import QueryError, did_you_mean
 from workbench.logical.expressions import Expression
+from workbench.logical.measures import MeasureWindow
 from workbench.logical.over import EachRow
+from workbench.logical.user_windows import UserContext, UserGrid
 from workbench.time import format_duration, format_time
 
 
@@ -265,7 +268,14 @@ class LastRows:
 
 
 #: Windows whose edges are known beforehand.
-ContextFree: TypeAlias = Window | Cumulating | Band | Calendar
-#: Windows whose edges depend on the rows of the key, so that rows are kept until no earlier one can come.
-ContextAware: TypeAlias = CountWindow | Punctuation | LastRows
+ContextFree: TypeAlias = Window | Cumulating | Band | Calendar | UserGrid
+#: Windows that depend on the rows of the key before and after, so that rows are kept until no earlier one can come.
+ContextAware: TypeAlias = CountWindow | Punctuation | LastRows | MeasureWindow | UserContext
 AnyWindow: TypeAlias = ContextFree | Session | ContextAware | EachRow
+
+
+def window_reads(window: AnyWindow) -> list[Expression]:
+    """What a window type reads of each row."""
+    if isinstance(window, UserContext):
+        return list(window.arguments)
+    return [part for part in vars(window).values() if isinstance(part, Expression)]

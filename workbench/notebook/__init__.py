@@ -1,6 +1,18 @@
 """What users call: functions for scripts and cells, and the magics. Thin over :mod:`workbench.session`."""
 
-from workbench.notebook.api import aggregate, explain, queries, query, run, source, sources, stop_all, table, tables
+from workbench.notebook.api import (
+    aggregate,
+    explain,
+    queries,
+    query,
+    run,
+    source,
+    sources,
+    stop_all,
+    table,
+    tables,
+    window_type,
+)
 from workbench.notebook.magics import load_ipython_extension
 
 __all__ = [
@@ -15,4 +27,5 @@ __all__ = [
     "stop_all",
     "table",
     "tables",
+    "window_type",
 ]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from workbench.errors import QueryError
-from workbench.language import register_aggregate
+from workbench.language import register_aggregate, register_window_type
 from workbench.language.builder import QueryBuilder
 from workbench.language.builder import query as build_query
-from workbench.logical import Query
+from workbench.logical import MeasureWindow, Query
 from workbench.logical.joins import StaticTable
+from workbench.results.shapes import no_time_axis
 from workbench.session import LiveQuery, Source
 from workbench.session import default_session as default_session
 from workbench.session.columns import Columns
@@ -39,6 +40,7 @@ def source(
     follow: bool = False,
     trigger: str | None = None,
     level1: str = "auto",
+    store: str = "auto",
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Source:
     """Define a stream of events under a name that SQL can use.
@@ -65,6 +67,9 @@ def source(
     reads all that is there and then ends the stream. A batch one, or a table, is read once, all windows final.
     ``level1`` forces how its rows become partials: ``'arrow'``, ``'tungsten'``, or by cost (docs/spark.md).
 
+    ``store`` forces how windows are put together from slices: ``'lazy'``, from the slices alone; ``'eager'``, with a
+    tree over them that is kept up to date; or by cost. Results are equal; ``explain()`` tells which one it is.
+
     ``checkpoint`` is a folder in which state and results are kept: the next run, in this process or another one, goes
     on where this one ends, by a stop or a crash, and has the results from before (docs/operations.md).
 
@@ -86,6 +91,7 @@ def source(
         follow=follow,
         trigger=trigger,
         level1=level1,
+        store=store,
         checkpoint=checkpoint,
     )
 
@@ -146,6 +152,40 @@ def aggregate(name: str | type, cls: type | None = None) -> Any:
     return name
 
 
+def window_type(name: str | type, cls: type | None = None) -> Any:
+    """Define a window type in Python; it works in SQL and in the builder like the built-in forms.
+
+    As ``@workbench.window_type`` over a class (its name, folded, is the form's), ``@workbench.window_type("name")``
+    or ``workbench.window_type("name", cls)``::
+
+        @workbench.window_type
+        class moved:                                # SQL: moved(km, 2.5)
+            fields = {"since": ("float64", 0.0), "open": ("int64", 0)}
+            def __init__(self, distance): self.distance = distance
+            def notify(self, context, time, km):
+                if not context.open or km >= context.since + self.distance:
+                    context.begin(time)
+                    context.since, context.open = km, 1
+
+    A class has one of three interfaces (docs/windows.md). ``next_edge(time)`` and ``trigger(after, until)`` are for
+    windows that are known without any row: the first edge after a time, and the windows that end in between.
+    ``notify(context, time, *values)`` is called for the rows of a key in order of time, and begins and ends windows
+    that follow one another. ``notify_context(context, time, *values)`` adds and removes windows wherever they are,
+    and ``earliest(context)`` tells where the first one may begin that is still to come. Arguments in SQL are first
+    what ``values`` are of a row, then the constants of ``__init__``; a duration comes as microseconds, as times do.
+
+    ``fields`` are what is kept of a key from row to row, as attributes of the context: type (``int64`` or
+    ``float64``) and first value. Raises QueryError for a class that lacks something.
+    """
+    if cls is not None:
+        register_window_type(str(name), cls)
+        return cls
+    if isinstance(name, str):
+        return lambda decorated: window_type(name, decorated)
+    register_window_type(name.__name__, name)
+    return name
+
+
 def query(source: Source | str) -> QueryBuilder:
     """Begin building a query in Python: ``query("flights").group_by("carrier").zoom("1 hour").select(n=count())``."""
     if isinstance(source, str):
@@ -188,6 +228,14 @@ def explain(
 ) -> str:
     """The shared plan that a query would run in, as text. Starts nothing, needs no Java."""
     return PlanText(default_session().explain(bind(asked, name, source, parameters=parameters)))
+
+
+def require_time(queries: Sequence[Query]) -> None:
+    """Raises QueryError for a query without a picture: its windows are along another measure than time."""
+    for query in queries:
+        for window in query.windows:
+            if isinstance(window, MeasureWindow):
+                raise no_time_axis(window.label)
 
 
 def queries() -> list[LiveQuery]:

@@ -64,7 +64,9 @@ def dashboard(
     """Start a query (or take a running one) and give it a live, zoomable picture; see :func:`workbench.run`."""
     if isinstance(asked, LiveQuery):
         return Dashboard(asked)
-    return Dashboard(run(asked, name=name, source=source, parameters=parameters, history=history))
+    (query,) = bind(asked, name, source, single=True, parameters=parameters)
+    api.require_time([query])
+    return Dashboard(run(query, name=name, history=history))
 
 
 def builder(source: Source | str | None = None) -> QueryForm:

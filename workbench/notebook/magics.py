@@ -104,6 +104,8 @@ class WinqueryMagics(Magics):
         queries = api.bind(
             cell, name, options.source, snippets=options.snippets, parameters=self._parameters(options.param)
         )
+        if options.live:
+            api.require_time(queries)
         if options.explain or options.dry_run:
             print(explain(default_session().plan(queries)))
         if options.dry_run:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from workbench.errors import QueryError
-from workbench.logical import EachRow, Session, Stream
+from workbench.logical import EachRow, MeasureWindow, Query, Session, Stream, UserContext
 from workbench.plan.shared import Fold, SharedPlan
 
 
@@ -36,17 +36,9 @@ def carry(old: SharedPlan, new: SharedPlan) -> Carried:
         raise QueryError(f"a plan of `{old.stream.name}` cannot go on as one of `{new.stream.name}`")
     running = {entry.query for entry in old.queries}
     for entry in new.queries:
-        if EachRow() in entry.query.windows and entry.query not in running:
-            raise QueryError(
-                f"the OVER query `{entry.query.name}` cannot begin while the stream runs: frames reach back",
-                hint="start the query from the first row, with `history=True`",
-            )
-        if entry.query.fill is not None and entry.query not in running:
-            raise QueryError(
-                f"the query `{entry.query.name}` with FILL cannot begin while the stream runs: "
-                "which keys there are, and what was before, is not known",
-                hint="start the query from the first row, with `history=True`",
-            )
+        reason = None if entry.query in running else _no_beginning(entry.query)
+        if reason is not None:
+            raise QueryError(reason, hint="start the query from the first row, with `history=True`")
     before = {_shape(fold): place for place, fold in enumerate(old.folds)}
     folds = tuple(before.get(_shape(fold)) for fold in new.folds)
     partials = tuple(_partials(old, origin, fold) for origin, fold in zip(folds, new.folds, strict=True))
@@ -66,6 +58,29 @@ def carry(old: SharedPlan, new: SharedPlan) -> Carried:
             goes_on = known is not None and was is not None and was in old.assemblies[known].partials
             windows[place, partial] = (known, was) if goes_on and known is not None and was is not None else None
     return Carried(folds, partials, windows)
+
+
+def _no_beginning(query: Query) -> str | None:
+    """Why a query cannot begin in the middle of a stream, if it cannot."""
+    if EachRow() in query.windows:
+        return f"the OVER query `{query.name}` cannot begin while the stream runs: frames reach back"
+    if query.fill is not None:
+        return (
+            f"the query `{query.name}` with FILL cannot begin while the stream runs: "
+            "which keys there are, and what was before, is not known"
+        )
+    for window in query.windows:
+        if isinstance(window, UserContext):
+            return (
+                f"the query `{query.name}` with windows `{window.label}` cannot begin while the stream runs: "
+                "what earlier rows mean to them is not known"
+            )
+        if isinstance(window, MeasureWindow):
+            return (
+                f"the query `{query.name}` along `{window.measure}` cannot begin while the stream runs: "
+                "how far its keys have come is not known"
+            )
+    return None
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,20 @@ from dataclasses import dataclass
 
 from workbench.algebra import AGGREGATES, PARTIALS
 from workbench.logical import (
+    AnyWindow,
+    Backwards,
     ContextAware,
     ContextFree,
     CountWindow,
     EachRow,
     LastRows,
+    MeasureWindow,
     Punctuation,
     Query,
     RowsFrame,
     Session,
+    UserContext,
+    UserWindow,
     aggregate_calls,
     over_calls,
 )
@@ -31,7 +36,8 @@ class Characteristics:
     """One query by the four characteristics of §4, and the decisions that follow from them.
 
     ``windows`` is context free, session, forward context free or forward context aware; ``measure`` time or count (or
-    both); ``functions`` the least convenient class of its aggregates; ``order`` how far rows may be out of order.
+    both), or the number that windows are along; ``functions`` the least convenient class of its aggregates; ``order``
+    how far rows may be out of order.
     """
 
     order: str
@@ -40,13 +46,13 @@ class Characteristics:
     windows: str
     keeps_rows: str | None
     splits: bool
-    removes: bool
+    removes: str | None
 
     def __str__(self) -> str:
         found = f"{self.windows} windows, measure {self.measure}, {self.functions} functions, {self.order}"
         if self.keeps_rows is None:
             return f"{found}: rows are folded at once, as slices never split"
-        moves = "; a late row moves all behind it by one" if self.removes else ""
+        moves = f"; {self.removes}" if self.removes else ""
         splits = "; slices split" if self.splits else ""
         return f"{found}: rows are kept, because {self.keeps_rows}{splits}{moves}"
 
@@ -61,13 +67,25 @@ def characteristics(query: Query) -> Characteristics:
         measure=_measure(query),
         windows=_kind(query),
         keeps_rows=_reason(query, commutes),
-        splits=isinstance(window, Punctuation | LastRows),
-        removes=isinstance(window, CountWindow),
+        splits=isinstance(window, Punctuation | LastRows | UserContext),
+        removes=_removes(window),
     )
+
+
+def _removes(window: AnyWindow) -> str | None:
+    """Figure 6: how a late row takes rows out of slices."""
+    match window:
+        case CountWindow():
+            return "a late row moves all behind it by one"
+        case MeasureWindow(backwards=Backwards.DROP):
+            return "a late row takes out those that it shows to go back"
+    return None
 
 
 def _measure(query: Query) -> str:
     frames = {type(over.frame) for named in query.values for over in over_calls(named.expression)}
+    if isinstance(query.windows[0], MeasureWindow):
+        return f"`{query.windows[0].measure}`"
     if isinstance(query.windows[0], LastRows) or len(frames) > 1:
         return "time and count"
     return "count" if isinstance(query.windows[0], CountWindow) or RowsFrame in frames else "time"
@@ -84,6 +102,8 @@ def _reason(query: Query, commutes: bool) -> str | None:
         return "an aggregate is not commutative"
     if any(isinstance(window, CountWindow) for window in query.windows):
         return "rows are counted"
+    if any(isinstance(window, MeasureWindow) for window in query.windows):
+        return "an earlier row can show that a later one goes back"
     if EachRow() in query.windows:
         return "every row is an edge"
     if any(isinstance(window, ContextAware) for window in query.windows):
@@ -93,7 +113,9 @@ def _reason(query: Query, commutes: bool) -> str | None:
 
 def _kind(query: Query) -> str:
     match query.windows[0]:
-        case window if isinstance(window, ContextFree):
+        case UserWindow() as window:
+            return f"user-defined {window.definition.kind}"
+        case window if isinstance(window, ContextFree | MeasureWindow):
             return "context free"
         case Session():
             return "session"

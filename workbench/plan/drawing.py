@@ -15,10 +15,10 @@ from workbench.plan.shared import Assembly, Fold, SharedPlan
 from workbench.time import format_duration
 
 #: Pixels: the whole, the three columns (left, width), a line of text, the room between boxes.
-WIDTH = 800
-_FOLDS, _WINDOWS, _QUERIES = (0, 346), (410, 180), (640, 160)
+WIDTH = 820
+_FOLDS, _WINDOWS, _QUERIES = (0, 360), (410, 206), (664, 156)
 _LINE, _PAD, _GAP, _HEAD = 17, 8, 12, 40
-#: Width of a letter by the size of the font, about; more letters than fit are cut.
+#: Width of a letter by the size of the font, about (bold ones are as wide as larger ones); what does not fit is cut.
 _LETTER = 0.53
 
 
@@ -120,9 +120,9 @@ class _Drawing:
         self.boxes.append(self._text(_PAD, 40, _fit(note, 540, 12), muted=True, size=12))
         # A ruler: what is between two ticks is folded once.
         for tick in range(9):
-            x = 560 + tick * 28
+            x = 580 + tick * 28
             self.boxes.append(f'<path d="M{x} 33v14" style="stroke:{self.inks.line};stroke-width:1.5"/>')
-        self.boxes.append(f'<path d="M560 40h224" style="stroke:{self.inks.line};stroke-width:1.5"/>')
+        self.boxes.append(f'<path d="M580 40h224" style="stroke:{self.inks.line};stroke-width:1.5"/>')
         self._slices_bottom = 62.0
         return self._slices_bottom
 
@@ -213,7 +213,7 @@ class _Drawing:
             f'<path d="M{left + 0.5} {top + 22:.1f}v-18a3.5 3.5 0 0 1 3.5 -3.5h{width - 8}'
             f'a3.5 3.5 0 0 1 3.5 3.5v18z" style="fill:{inks.head}"/>'
         )
-        self.boxes.append(self._text(left + _PAD, top + 16, _fit(head, width - 2 * _PAD, 13), size=13, weight=600))
+        self.boxes.append(self._text(left + _PAD, top + 16, _fit(head, width - 2 * _PAD, 15), size=13, weight=600))
 
     def _line(self, x0: float, y0: float, x1: float, y1: float) -> None:
         bend = (x1 - x0) / 2

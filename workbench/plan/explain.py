@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+from workbench.logical import MeasureWindow, Store
 from workbench.plan.characteristics import characteristics
+from workbench.plan.gag import Algorithm
 from workbench.plan.shared import Fold, Method, SharedPlan
 from workbench.time import format_duration
 
@@ -24,6 +26,7 @@ def explain(plan: SharedPlan) -> str:
     if plan.methods:
         lines.append("  method  of putting windows together from slices, by the cost for a key and a new slice")
         lines += [f"    f{method.fold}.p{method.partial} {_method(method)}" for method in plan.methods]
+        lines.append(f"  store   {_store(plan)}")
     for position, assembly in enumerate(plan.assemblies):
         inputs = ", ".join(f"p{index}" for index in assembly.partials)
         users = ", ".join(f"{plan.queries[query].query.name}[{level}]" for query, level in assembly.users)
@@ -42,7 +45,28 @@ def explain(plan: SharedPlan) -> str:
 def cut_at(plan: SharedPlan) -> str:
     """Where the stream is cut into slices, in words."""
     edges = [str(edges) for edges in plan.edges] + [f"the edges of {window.label}" for window in plan.listed]
+    along = [each.window for each in plan.assemblies if isinstance(each.window, MeasureWindow)]
+    edges += [f"the edges of {window.label}" for window in dict.fromkeys(along)]
     return ", ".join(edges) or "no time that is known beforehand"
+
+
+#: What each algorithm keeps of the slices.
+_KEPT = {
+    Algorithm.TWO_STACKS: "lazy (the slices alone)",
+    Algorithm.FLAT_FAT: "eager (a tree over the slices)",
+    Algorithm.SLIDE_SIDE: "scans of chunks of slices",
+    Algorithm.SLIDE_SIDE_INV: "prefixes of the slices",
+}
+
+
+def _store(plan: SharedPlan) -> str:
+    """What is kept for windows to come and why: ``by cost: lazy (the slices alone) f0.p1; prefixes ... f0.p0``."""
+    forced = plan.stream.store
+    why = "by cost" if forced is Store.AUTO else f"`{forced.value}` was asked for"
+    users: dict[str, list[str]] = {}
+    for method in plan.methods:
+        users.setdefault(_KEPT[method.algorithm], []).append(f"f{method.fold}.p{method.partial}")
+    return f"{why}: " + "; ".join(f"{kept} for {', '.join(of)}" for kept, of in sorted(users.items()))
 
 
 def _method(method: Method) -> str:

@@ -31,6 +31,8 @@ class Algorithm(Enum):
     SLICK_DEQUE = "SlickDeque (non-invertible)"
     SLIDE_SIDE_INV = "SlideSide (invertible)"
     SLIDE_SIDE = "SlideSide (non-invertible)"
+    #: Of no graph of scans: a tree over the slices.
+    FLAT_FAT = "FlatFAT"
 
 
 class Strategy(Enum):

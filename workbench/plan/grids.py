@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from workbench.logical import Band, Calendar, ContextFree, Cumulating, Window
+from workbench.logical import Band, Calendar, ContextFree, Cumulating, MeasureWindow, UserGrid, Window
 from workbench.plan.slicing import Edges, union
 from workbench.time import DAY, LIMIT
 
@@ -248,9 +248,11 @@ def _starts(window: Calendar) -> Callable[[int], int]:
 
 
 @lru_cache(maxsize=1 << 10)
-def grid_of(window: ContextFree) -> Grid:
-    """The grid of a context-free window."""
+def grid_of(window: ContextFree | MeasureWindow) -> Grid:
+    """The grid of a context-free window; along a measure its times are units of that."""
     match window:
+        case MeasureWindow():
+            return Periodic(Window(window.size, window.slide, window.offset))
         case Window():
             return Periodic(window)
         case Cumulating():
@@ -259,6 +261,10 @@ def grid_of(window: ContextFree) -> Grid:
             return Single(window)
         case Calendar():
             return Local(window)
+        case UserGrid():
+            from workbench.plan.user_grids import Asked  # which is a grid itself
+
+            return Asked(window)
 
 
 def slice_edges(windows: Iterable[ContextFree]) -> tuple[Edges, ...]:

@@ -12,7 +12,18 @@ from typing import Any
 
 from workbench.algebra import PARTIALS, PartialKind, user
 from workbench.algebra.registry import plain_name
-from workbench.logical import AggregateCall, AnyWindow, ContextFree, Expression, Named, Query, Session, Stream
+from workbench.logical import (
+    AggregateCall,
+    AnyWindow,
+    ContextFree,
+    Expression,
+    Named,
+    Query,
+    Session,
+    Stream,
+    UserWindow,
+    user_windows,
+)
 from workbench.plan.cost import Candidate
 from workbench.plan.gag import Algorithm
 from workbench.plan.slicing import Edges
@@ -120,10 +131,14 @@ class SharedPlan:
         return tuple(assembly for assembly in self.assemblies if assembly.fold == fold)
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the definitions of a user's aggregates, so that another process can run the plan."""
+        """With the definitions of a user's aggregates and window types, so that another process can run the plan."""
         names = dict.fromkeys(partial.kind for fold in self.folds for partial in fold.partials if "#" in partial.kind)
-        return {**vars(self), "definitions": user.export(list(names))}
+        types = dict.fromkeys(each.window.name for each in self.assemblies if isinstance(each.window, UserWindow))
+        exported = user.export(list(names)), user_windows.export(list(types))
+        return {**vars(self), "definitions": exported}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        user.restore(state.pop("definitions"))
+        aggregates, types = state.pop("definitions")
+        user.restore(aggregates)
+        user_windows.restore(types)
         vars(self).update(state)

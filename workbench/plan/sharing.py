@@ -24,13 +24,16 @@ from workbench.logical import (
     Expression,
     LastRows,
     Literal,
+    MeasureWindow,
     Query,
     Session,
+    Store,
     Stream,
     Window,
     Workload,
     aggregate_calls,
     beside_frames,
+    window_reads,
 )
 from workbench.logical.types import language_type
 from workbench.plan.characteristics import keeps_rows
@@ -43,6 +46,8 @@ from workbench.plan.slicing import Edges
 from workbench.time import DAY
 
 ROWS = Partial("count")
+#: The algorithms of the stores that may be asked for; every kind of partial allows them.
+_FORCED = {Store.LAZY: Algorithm.TWO_STACKS, Store.EAGER: Algorithm.FLAT_FAT}
 
 #: What queries of one fold have in common: filter, key expressions, and the columns of rows that are kept.
 Shape: TypeAlias = tuple[Expression | None, tuple[Expression, ...], tuple[Expression, ...] | None]
@@ -65,7 +70,7 @@ def compile_workload(
     over one fold are assembled once. Windows that are aware of their context have folds of their own, which keep
     rows. The order of the queries decides the order in the plan and nothing else. Which algorithm puts windows
     together is what ``costs`` say is cheapest (by default this machine's), or ``algorithm`` for every partial that
-    allows it.
+    allows it, or that of the store which the stream asks for.
 
     ``running`` is the plan that this one takes over from while the stream runs: its queries go on reading the
     partials that they read, since what another one has missed cannot be made up for.
@@ -91,7 +96,8 @@ def compile_workload(
     windows = [window for query in workload.queries for window in query.windows]
     grids = [window for window in windows if isinstance(window, ContextFree)]
     edges, assemblies = slice_edges(grids), _assemblies(plans)
-    methods = tuple(_methods(folds, assemblies, edges, costs or constants(), algorithm))
+    forced = algorithm or _FORCED.get(workload.stream.store)
+    methods = tuple(_methods(folds, assemblies, edges, costs or constants(), forced))
     return SharedPlan(workload.stream, edges, listed(grids), tuple(folds), assemblies, methods, plans)
 
 
@@ -109,7 +115,7 @@ def _kept_columns(query: Query) -> tuple[Expression, ...] | None:
             hint="leave FILL out, or register the aggregate as commutative if it is",
         )
     read = [argument for call in _calls(query) for argument in call.arguments]
-    read += [part for window in query.windows for part in vars(window).values()]
+    read += [part for window in query.windows for part in window_reads(window)]
     if EachRow() in query.windows:
         known = {stream_time(query.stream), *(named.expression for named in query.keys)}
         beside = [leaf for named in query.values for leaf in beside_frames(named.expression)]
@@ -244,4 +250,6 @@ def _slices_in(window: AnyWindow, density: float) -> float:
             return window.size / math.gcd(window.size, window.slide)
         case LastRows():
             return window.rows
+        case MeasureWindow():
+            return window.size / math.gcd(window.size, window.slide)
     return 1.0

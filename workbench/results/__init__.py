@@ -3,6 +3,7 @@
 from workbench.results.keys import encode_columns, encode_keys, key_values
 from workbench.results.shapes import Level, ResultBatch, ResultColumns, Schema, Series, Status
 from workbench.results.store import QueryResults
+from workbench.results.units import Unit
 
 __all__ = [
     "Level",
@@ -12,6 +13,7 @@ __all__ = [
     "Schema",
     "Series",
     "Status",
+    "Unit",
     "encode_columns",
     "encode_keys",
     "key_values",

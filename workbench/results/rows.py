@@ -9,12 +9,11 @@ import pyarrow as pa
 
 from workbench.results.shapes import ResultBatch, Schema, Status
 
-STAMP = pa.timestamp("us", tz="UTC")
-
 
 def columns_of(schema: Schema) -> pa.Schema:
     """The columns of a query's result rows: level, keys, bounds, values, status, revision."""
-    bounds = [("window_start", STAMP), ("window_end", STAMP)]
+    kind = schema.levels[0].bound_type
+    bounds = [("window_start", kind), ("window_end", kind)]
     last = [("status", pa.string()), ("revision", pa.int16())]
     return pa.schema([("level", pa.string()), *schema.keys, *bounds, *schema.values, *last])
 
@@ -24,16 +23,17 @@ def rows_of(schema: Schema, batches: Sequence[ResultBatch], labels: Sequence[str
 
     ``labels`` are the levels by which the batches count. Cost: one copy.
     """
-    shape = columns_of(schema)
-    sizes = {level.label: level.size for level in schema.levels}
+    wanted = columns_of(schema)
+    levels = {level.label: level for level in schema.levels}
     names = pa.array([member.name.lower() for member in Status])
     parts = []
     for batch in batches:
         label, own = labels[batch.level], batch.own()
-        ends = own.starts + sizes[label] if own.ends is None else own.ends
+        shape = levels[label]
+        ends = own.starts + shape.size if own.ends is None else own.ends
         level = pa.array([label]).take(pa.array(np.zeros(len(own), np.int64)))
-        columns = [level, *own.keys, pa.array(own.starts), pa.array(ends), *own.values]
+        columns = [level, *own.keys, shape.bounds(own.starts), shape.bounds(ends), *own.values]
         columns += [names.take(pa.array(own.status)), pa.array(own.revisions)]
-        plain = [column.cast(field.type) for column, field in zip(columns, shape, strict=True)]
-        parts.append(pa.table(plain, schema=shape))
-    return pa.concat_tables(parts) if parts else shape.empty_table()
+        plain = [column.cast(field.type) for column, field in zip(columns, wanted, strict=True)]
+        parts.append(pa.table(plain, schema=wanted))
+    return pa.concat_tables(parts) if parts else wanted.empty_table()

@@ -11,7 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from workbench.errors import QueryError
+from workbench.results.units import Unit
+
 Array = npt.NDArray[Any]
+
+#: Bounds of windows in tables.
+STAMP = pa.timestamp("us", tz="UTC")
 
 #: What a struct, a list or a text costs in memory, about: the budget of a level counts with it.
 OBJECT_BYTES = 512
@@ -28,7 +34,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True)
 class Level:
-    """One zoom level, in microseconds.
+    """One zoom level, in microseconds; along a measure, in the units of ``unit``.
 
     A regular one has the windows ``[start, start + size)`` with ``start = offset + k * slide``. The windows of an
     irregular one, whose slide is 0, have bounds of their own, which may differ by key; its ``size`` is what a window
@@ -39,6 +45,16 @@ class Level:
     size: int
     slide: int
     offset: int = 0
+    unit: Unit | None = None
+
+    @property
+    def bound_type(self) -> pa.DataType:
+        """The type of window bounds in tables: timestamps, or the numbers of a measure."""
+        return STAMP if self.unit is None else self.unit.bound_type
+
+    def bounds(self, times: Array) -> pa.Array:
+        """Bounds as a column of a table."""
+        return pa.array(times).cast(STAMP) if self.unit is None else self.unit.bounds(times)
 
     @property
     def regular(self) -> bool:
@@ -46,14 +62,29 @@ class Level:
         return self.slide > 0
 
 
+def no_time_axis(label: str) -> QueryError:
+    """The error for a picture of windows along a measure."""
+    hint = "leave the picture out: `results()` has them as a table"
+    return QueryError(f"windows of `{label}` have no place on a time axis", hint=hint)
+
+
 @dataclass(frozen=True)
 class Schema:
-    """The shape of one query's results: its levels from fine to coarse, key columns and value columns."""
+    """The shape of one query's results: its levels from fine to coarse, key columns and value columns.
+
+    Bounds of all levels are of one type.
+    """
 
     query: str
     levels: tuple[Level, ...]
     keys: tuple[tuple[str, pa.DataType], ...]
     values: tuple[tuple[str, pa.DataType], ...]
+
+    def require_time(self) -> None:
+        """Raises QueryError where windows are no pieces of time, so that a plot cannot show them."""
+        for level in self.levels:
+            if level.unit is not None:
+                raise no_time_axis(level.label)
 
     @property
     def numeric(self) -> tuple[str, ...]:

@@ -189,8 +189,8 @@ class QueryResults:
     def table(self, level: int | str | None = None, status: Status | None = None) -> pa.Table:
         """All kept windows as an Arrow table, one row each, ordered by level, start and key's appearance.
 
-        Columns: ``level``, the keys, ``window_start``, ``window_end`` (timestamps in UTC), the values, ``status``
-        and ``revision``. ``level`` picks one by position or label, ``status`` one status.
+        Columns: ``level``, the keys, ``window_start``, ``window_end`` (timestamps in UTC, or of a measure), the
+        values, ``status`` and ``revision``. ``level`` picks one by position or label, ``status`` one status.
         """
         chosen = range(len(self.schema.levels)) if level is None else [self.level_index(level)]
         with self._settled():
@@ -215,14 +215,14 @@ class QueryResults:
     def _table(self, level: int, status: Status | None) -> pa.Table:
         kept = self._levels[level]
         rows = kept.rows(status)
-        stamp = pa.timestamp("us", tz="UTC")
-        label = pa.array([self.schema.levels[level].label])
+        shape = self.schema.levels[level]
+        label = pa.array([shape.label])
         fields: list[tuple[str, pa.Array]] = [("level", label.take(pa.array(np.zeros(len(rows.starts), np.int64))))]
         for position, (name, kind) in enumerate(self.schema.keys):
             distinct = pa.array([key[position] for key in kept.index.keys], kind)
             fields.append((name, distinct.take(pa.array(rows.keys))))
-        fields.append(("window_start", pa.array(rows.starts).cast(stamp)))
-        fields.append(("window_end", pa.array(rows.ends).cast(stamp)))
+        fields.append(("window_start", shape.bounds(rows.starts)))
+        fields.append(("window_end", shape.bounds(rows.ends)))
         for (name, kind), (picked, valid) in zip(self.schema.values, rows.values, strict=True):
             if picked.dtype == object:
                 fields.append((name, pa.array(picked, kind, mask=~valid)))

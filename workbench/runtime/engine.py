@@ -14,7 +14,7 @@ from workbench.runtime.level1 import Level1
 from workbench.runtime.lowering import result_schema
 from workbench.runtime.operator import BucketOperator
 from workbench.runtime.table import TableRunner
-from workbench.runtime.wire import Report, decode_report
+from workbench.runtime.wire import Report, added, decode_report
 
 
 class Engine:
@@ -30,6 +30,7 @@ class Engine:
         self.operators = [BucketOperator(plan) for _ in range(buckets)]
         self.results = {entry.query.name: QueryResults(result_schema(entry), budget) for entry in plan.queries}
         self.late = {entry.query.name: 0 for entry in plan.queries}
+        self.backward: dict[str, tuple[int, str]] = {}
 
     def change(self, plan: SharedPlan) -> None:
         """Go on with another plan, compiled with ``running`` set to this one; see :meth:`BucketOperator.change`.
@@ -41,6 +42,8 @@ class Engine:
             operator.change(plan, self.version)
         running = {entry.query: entry.query.name for entry in self.plan.queries}
         kept, counted = self.results, self.late
+        names = {entry.query.name for entry in plan.queries if entry.query in running}
+        self.backward = {name: told for name, told in self.backward.items() if name in names}
         self.results, self.late = {}, {}
         for entry in plan.queries:
             name = running.get(entry.query)
@@ -109,3 +112,4 @@ class Engine:
                 self.results[query].apply([batch])
             for query, count in report.late.items():
                 self.late[query] += count
+            self.backward = added(self.backward, report.backward)

@@ -29,6 +29,12 @@ class Codes:
         codes = np.subtract(self.values[chosen], self.base, dtype=np.int64)
         return codes if self.renamed is None else self.renamed[codes]
 
+    def narrow(self) -> Array:
+        """The codes of all rows, int32; there are fewer than 2 ** 31."""
+        if self.renamed is None and self.base == 0 and self.values.dtype == np.int32:
+            return self.values
+        return np.asarray(self.rows().astype(np.int32))
+
     def rename(self, names: Array) -> Codes:
         """The same rows with code ``names[c]`` for ``c``. A mere shift costs the rows nothing."""
         if self.renamed is None and len(names) and (np.diff(names) == 1).all():

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workbench.algebra import AGGREGATES
-from workbench.logical import AnyWindow, Band, Calendar, Cumulating, Expression, LastRows, Window
+from workbench.logical import AnyWindow, Band, Calendar, Cumulating, Expression, LastRows, MeasureWindow, Window
 from workbench.plan import QueryPlan, grid_of
 from workbench.results import Level, Schema, Status
 from workbench.runtime.expressions import evaluate, evaluate_filter
@@ -43,6 +43,8 @@ def _level(window: AnyWindow) -> Level:
             return Level(window.label, end - start, 0)
         case LastRows():
             return Level(window.label, window.every, 0)
+        case MeasureWindow():
+            return Level(window.label, window.size, 0, unit=window.unit)
     return Level(window.label, 0, 0)
 
 

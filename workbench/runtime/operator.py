@@ -29,7 +29,7 @@ from workbench.plan import Assembly, SharedPlan, carry
 from workbench.results import ResultBatch
 from workbench.runtime import wire
 from workbench.runtime.assembling import Assembler, Emitted
-from workbench.runtime.branches.base import Branch, Clock
+from workbench.runtime.branches.base import Branch, Clock, Work
 from workbench.runtime.branches.context import ContextWindows
 from workbench.runtime.branches.grids import SliceWindows
 from workbench.runtime.branches.sessions import SessionWindows
@@ -157,6 +157,7 @@ class BucketOperator:
         for header, tables in messages:
             self._hand_out(header["folds"], tables, clock, late)
         results = [result for branch in state.branches for result in branch.advance(clock, late)]
+        work = sum((branch.work for branch in state.branches), Work())
         return wire.encode_report(
             wire.Report(
                 rows=sum(header["rows"] for header, _ in messages),
@@ -164,8 +165,16 @@ class BucketOperator:
                 dropped=sum(header.get("dropped", 0) for header, _ in messages),
                 watermark=state.max_event if clock.finish else state.watermark,
                 max_event=state.max_event,
+                backward={
+                    self.plan.queries[query].query.name: found
+                    for branch in state.branches
+                    for query, found in branch.backward.items()
+                },
                 late={self.plan.queries[query].query.name: count for query, count in late.items() if count},
                 slices=sum(branch.slices for branch in state.branches),
+                merges=work.merges,
+                splits=work.splits,
+                recomputations=work.recomputations,
                 tuples=sum(branch.tuples for branch in state.branches),
                 state_bytes=sum(branch.nbytes for branch in state.branches),
                 finished=clock.finish,

@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -27,14 +26,16 @@ import pyarrow.compute as pc
 from workbench.algebra import AGGREGATES
 from workbench.codegen.kernels import choice
 from workbench.codegen.over import CHUNK, FrameKernel, SortedRows, sealed
-from workbench.kernels.frames import first_low, frames_of, time_index
-from workbench.kernels.partition import count_keys, gather, order_rows, scatter
+from workbench.kernels.frames import NO_INDEX, first_low, frames_of, time_index
+from workbench.kernels.peers import NO_MOMENTS, begin_moments
 from workbench.logical import Expression, Frame, OverCall, RangeFrame, RowsFrame, beside_frames, over_calls
 from workbench.plan import QueryPlan, SharedPlan
 from workbench.runtime.branches.over import frames_needed, over_users
 from workbench.runtime.expressions import evaluate, evaluate_filter
 from workbench.runtime.folding import Folder, plan_columns
 from workbench.runtime.keys import number_keys
+from workbench.runtime.ordering import AsIs, Counted, Ordering, Permuted
+from workbench.runtime.over_columns import Output, of_rows, room
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
@@ -43,6 +44,8 @@ Fields = tuple[Array, ...]
 PIECE = 8 * CHUNK
 #: Frames with more rows than this on average share scans.
 _MANY = 2 * CHUNK
+#: Moments by rows up to which rows of equal time are taken together.
+_FEW = 0.7
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -53,7 +56,7 @@ class _Task:
     batch: pa.RecordBatch
     rows: SortedRows
     unit: int
-    order: Array | None
+    ordering: Ordering
     lifted: list[Fields | None]
     scans: dict[int, tuple[Fields, Fields]]
     large: frozenset[Frame]
@@ -104,22 +107,25 @@ class OverTable:
         codes: Array | None = None
         if spec.keys:
             numbered, _ = number_keys([evaluate(named.expression, batch) for named in spec.keys], len(batch))
-            codes = numbered.rows()
+            codes = numbered.narrow()
         by_rows = any(isinstance(frame, RowsFrame) for frame in frames)
-        order, runs = self._order(pool, batch, times, codes, spec.columns if by_rows else None)
-        lifted = folder.lift_rows(batch, len(batch))
-        if order is not None:
-            times = _gathered(pool, times, order, self.threads)
-            lifted = [
-                None if each is None else tuple(_gathered(pool, column, order, self.threads) for column in each)
-                for each in lifted
-            ]
+        ordering = self._order(pool, batch, times, codes, spec.columns if by_rows else None)
+        runs = ordering.runs
+        times = ordering.sorted(times)
+        lifted = [
+            None if each is None else tuple(ordering.sorted(column) for column in each)
+            for each in folder.lift_rows(batch, len(batch))
+        ]
+        at = NO_MOMENTS
+        if not by_rows:
+            times, runs, at, lifted = self._united(pool, fold, times, runs, lifted)
         large = frozenset(frame for frame in frames if self._is_large(frame, times, runs, unit))
         needs_index = len(runs) == 2 and any(isinstance(frame, RangeFrame) for frame in large)
-        rows = SortedRows(times, runs, *(time_index(times) if needs_index else ()))
+        index, shift = time_index(times) if needs_index else (NO_INDEX, 0)
+        rows = SortedRows(times, runs, index, shift, at)
         scans = self._scan(pool, fold, lifted, {p for frame in large for p in frames[frame]})
         large = frozenset(f for f in large if all(p in scans or lifted[p] is None for p in frames[f]))
-        return _Task(batch, rows, unit, order, lifted, scans, large, users, frames)
+        return _Task(batch, rows, unit, ordering, lifted, scans, large, users, frames)
 
     def _order(
         self,
@@ -128,42 +134,59 @@ class OverTable:
         times: Array,
         codes: Array | None,
         columns: Sequence[Expression] | None,
-    ) -> tuple[Array | None, Array]:
-        """The rows by key, time and (where frames go by rows) ``columns``, None if they are; and where keys begin."""
-        ascending = bool((times[1:] >= times[:-1]).all())
-        if codes is None:
-            order, runs = None, np.array([0, len(times)])
-            if not ascending:
-                order = np.argsort(times, kind="stable")
+    ) -> Ordering:
+        """The rows by key, time and (where frames go by rows) ``columns``."""
+        ordering: Ordering
+        overlapping = [(low, high + 1) for low, high in self._parts(len(times))]
+        if all(pool.map(lambda part: _ascending(times[slice(*part)]), overlapping)):
+            ordering = AsIs(len(times)) if codes is None else Counted(pool, self.threads, codes)
         else:
-            back = None if ascending else np.argsort(times, kind="stable")
-            order, runs = self._counted(pool, codes if back is None else codes[back])
-            order = order if back is None else back[order]
-        if columns:
-            own, key = (times, codes) if order is None else (times[order], None if codes is None else codes[order])
-            tied = own[1:] == own[:-1]
-            if key is not None:
-                tied &= key[1:] == key[:-1]
-            if tied.any():
-                read = [pa.array(np.zeros(len(times), np.int8) if codes is None else codes), pa.array(times)]
-                read += [evaluate(column, batch) for column in columns]
-                every = pa.table(read, names=[*map(str, range(len(read)))])
-                order = pc.sort_indices(every, [(name, "ascending") for name in every.column_names]).to_numpy()
-                order = order.astype(np.int64)
-        return order, runs
+            order, runs = np.argsort(times, kind="stable"), np.array([0, len(times)])
+            if codes is not None:
+                counted = Counted(pool, self.threads, codes[order])
+                order, runs = order[counted.order], counted.runs
+            ordering = Permuted(pool, self.threads, order, runs)
+        if columns and _tied(ordering.sorted(times), ordering.runs):
+            read = [pa.array(np.zeros(len(times), np.int8) if codes is None else codes), pa.array(times)]
+            read += [evaluate(column, batch) for column in columns]
+            every = pa.table(read, names=[*map(str, range(len(read)))])
+            order = pc.sort_indices(every, [(name, "ascending") for name in every.column_names]).to_numpy()
+            return Permuted(pool, self.threads, order.astype(np.int64), ordering.runs)
+        return ordering
 
-    def _counted(self, pool: ThreadPoolExecutor, codes: Array) -> tuple[Array, Array]:
-        """Rows by code, in their order within it, by counting: each thread takes its part of the rows twice."""
-        keys = int(codes.max()) + 1
-        parts = list(pairwise(np.linspace(0, len(codes), self.threads + 1).astype(int).tolist()))
-        counts = np.zeros((len(parts), keys), np.int64)
-        list(pool.map(lambda part, own: count_keys(codes[slice(*part)], own), parts, counts))
-        total = counts.sum(axis=0)
-        places = np.cumsum(total) - total + np.cumsum(counts, axis=0) - counts
-        order = np.empty(len(codes), np.int32 if len(codes) < 1 << 31 else np.int64)
-        list(pool.map(lambda part, own: order_rows(codes[slice(*part)], part[0], own, order), parts, places))
-        used = np.append(0, np.cumsum(total[total > 0]))
-        return order, used
+    def _united(
+        self, pool: ThreadPoolExecutor, fold: int, times: Array, runs: Array, lifted: list[Fields | None]
+    ) -> tuple[Array, Array, Array, list[Fields | None]]:
+        """Times, runs, ``at`` and partials of moments instead of rows, where that saves a good part of the work.
+
+        All frames go by time, so peers have the same results, and in a frame are either all or none of them.
+        """
+        rows, kernels = len(times), self._kernels[fold]
+        some = times[: 1 << 16]
+        few = 1 < rows < 1 << 31 and np.count_nonzero(np.diff(some)) <= _FEW * len(some)
+        if not few or not all(k.unites(rows) for k, own in zip(kernels, lifted, strict=True) if own is not None):
+            return times, runs, NO_MOMENTS, lifted
+
+        def begin(low: int, high: int) -> tuple[Array, Array]:
+            starts = np.empty(high - low + 1, np.int32)
+            starts = starts[: begin_moments(sealed(times), sealed(runs), low, high, starts)]
+            return starts, times[starts]
+
+        first, moments = zip(*pool.map(begin, *zip(*self._parts(rows), strict=True)), strict=True)
+        at = np.concatenate([*first, np.array([rows], np.int32)])
+        if len(at) > _FEW * rows:
+            return times, runs, NO_MOMENTS, lifted
+        united: list[Fields | None] = []
+        for kernel, fields in zip(kernels, lifted, strict=True):
+            out = None if fields is None else tuple(room(len(at) - 1, field.dtype) for field in fields)
+            if fields is not None and out is not None:
+                list(pool.map(partial(kernel.united, at, fields, out), self._parts(len(at) - 1)))
+            united.append(out)
+        return np.concatenate(moments), np.searchsorted(at, runs), at, united
+
+    def _parts(self, rows: int) -> list[tuple[int, int]]:
+        """A part of the rows for each thread."""
+        return list(pairwise(np.linspace(0, rows, self.threads + 1).astype(int).tolist()))
 
     def _is_large(self, frame: Frame, times: Array, runs: Array, unit: int) -> bool:
         """Whether a frame has many rows, judged by a few."""
@@ -191,7 +214,7 @@ class OverTable:
         """All values of one query, in the order of the table."""
         rows = len(task.batch)
         framed = [named for named in entry.query.values if over_calls(named.expression)]
-        columns = [_Output(named.expression.type, rows, task.order) for named in framed]
+        columns = [Output(named.expression.type, rows, task.ordering) for named in framed]
         overs = list(dict.fromkeys(over for named in framed for over in over_calls(named.expression)))
         parts = {ingredient.call: ingredient.partials for ingredient in entry.ingredients}
         needs = [parts[over.call] for over in overs]
@@ -199,20 +222,29 @@ class OverTable:
         beside = {leaf: evaluate(leaf, task.batch) for leaf in leaves}
         alone = [overs.index(named.expression) if named.expression in overs else -1 for named in framed]
 
+        places = len(task.rows.times)
+        # Here, as it is the threads' work too, which must not wait for itself.
+        order = task.ordering.order if min(alone, default=0) < 0 else None
+
         def piece(begin: int) -> None:
-            end = min(begin + PIECE, rows)
+            end = min(begin + PIECE, places)
             windows = _Windows(self._kernels[fold], task, begin, end)
             found = [windows.lowered(over, positions) for over, positions in zip(overs, needs, strict=True)]
             known: dict[Expression, pa.Array] = {}
+            at = task.rows.at[begin : end + 1]
+            low, high = at[[0, -1]].tolist() if len(at) else (begin, end)
             if min(alone) < 0:
-                order = None if task.order is None else pa.array(task.order[begin:end])
+                own = None if order is None else pa.array(order[low:high])
                 for leaf, column in beside.items():
-                    known[leaf] = column.slice(begin, end - begin) if order is None else column.take(order)
-                known |= dict(zip(overs, found, strict=True))
+                    known[leaf] = column.slice(low, high - low) if own is None else column.take(own)
+                known |= {over: of_rows(values, at) for over, values in zip(overs, found, strict=True)}
             for named, place, out in zip(framed, alone, columns, strict=True):
-                out.put(begin, end, found[place] if place >= 0 else evaluate(named.expression, known, end - begin))
+                if place >= 0:
+                    out.put(low, high, found[place], at)
+                else:
+                    out.put(low, high, evaluate(named.expression, known, high - low), NO_MOMENTS)
 
-        list(pool.map(piece, range(0, rows, PIECE)))
+        list(pool.map(piece, range(0, places, PIECE)))
         values = {named.name: column.array() for named, column in zip(framed, columns, strict=True)}
         for named in entry.query.values:
             if named.name not in values:
@@ -239,27 +271,50 @@ class _Windows:
             call.function == "avg"
             and first == "sum_float"
             and task.lifted[positions[1]] is None
-            and frame in task.large
+            and self._mean(frame, positions[0])
         ):
-            if (frame, positions[0]) not in self._means:
-                self._shared(positions[0], mean=True)
             return pa.array(self._means[frame, positions[0]])
         fields = [self._partial(frame, position) for position in positions]
         return AGGREGATES[call.function].lower(fields, call.operands, call.type, str(call))
+
+    def _mean(self, frame: Frame, position: int) -> bool:
+        """The mean over a frame from the kernel itself; False where array code must."""
+        if (frame, position) not in self._means:
+            if frame in self._task.large:
+                self._shared(position, mean=True)
+            else:
+                (values,) = self._near(frame, position, mean=True) or (None,)
+                if values is None:
+                    return False
+                self._means[frame, position] = values
+        return True
+
+    def _near(self, frame: Frame, position: int, mean: bool = False) -> Fields | None:
+        """One frame over a partial by the kernel that finds the frames by itself; None where array code must."""
+        task, kernel, rows = self._task, self._kernels[position], self._task.lifted[position]
+        assert rows is not None
+        out = tuple(np.empty(self._end - self._begin, kind) for kind in kernel.kind.dtypes)
+        by_time = isinstance(frame, RangeFrame), _reach(frame, task.unit)
+        return out if kernel.near(task.rows, by_time, rows, (self._begin, self._end), out, mean=mean) else None
 
     def _partial(self, frame: Frame, position: int) -> Fields:
         if (frame, position) not in self._found:
             rows = self._task.lifted[position]
             if rows is None:
                 first, last = self._frame(frame)
-                self._found[frame, position] = (last - first,)
+                at = self._task.rows.at
+                sizes = np.subtract(at[last], at[first], dtype=np.int64) if len(at) else last - first
+                self._found[frame, position] = (sizes,)
             elif frame in self._task.large:
                 self._shared(position, mean=False)
+            elif (near := self._near(frame, position)) is not None:
+                self._found[frame, position] = near
             else:
                 first, last = self._frame(frame)
                 low, high = first[0], last[-1]
-                near = tuple(column[low:high] for column in rows)
-                self._found[frame, position] = self._kernels[position].windows(first - low, last - low, near)
+                some = tuple(column[low:high] for column in rows)
+                windows = self._kernels[position].windows(first - low, last - low, some, compiled=False)
+                self._found[frame, position] = windows
         return self._found[frame, position]
 
     def _frame(self, frame: Frame) -> tuple[Array, Array]:
@@ -276,7 +331,7 @@ class _Windows:
         kinds = np.array([isinstance(frame, RangeFrame) for frame in frames])
         reaches = np.array([_reach(frame, task.unit) for frame in frames])
         shape = len(frames), self._end - self._begin
-        out = tuple(np.empty(shape, kind) for kind in kernel.kind.dtypes)
+        out = tuple(room(shape[0] * shape[1], np.dtype(kind)).reshape(shape) for kind in kernel.kind.dtypes)
         fields = task.lifted[position]
         assert fields is not None
         piece = self._begin, self._end
@@ -286,52 +341,6 @@ class _Windows:
                 self._means[frame, position] = out[0][place]
             else:
                 self._found[frame, position] = tuple(column[place] for column in out)
-
-
-class _Output:
-    """A result column that is filled piece by piece, in the order of the table."""
-
-    def __init__(self, kind: pa.DataType, rows: int, order: Array | None) -> None:
-        self._kind = kind
-        self._order = order
-        self._values: Array | None = None
-        if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-            # Arrow keeps freed memory at hand: fresh pages would cost more than the windows.
-            dtype = np.dtype(kind.to_pandas_dtype())
-            self._values = np.frombuffer(pa.allocate_buffer(rows * dtype.itemsize), dtype)
-        self._valid: Array | None = None
-        self._pieces: dict[int, pa.Array] = {}
-        self._lock = Lock()
-
-    def put(self, begin: int, end: int, values: pa.Array) -> None:
-        """The values of the rows ``[begin, end)`` in order of key and time."""
-        if self._values is None:
-            self._pieces[begin] = values.cast(self._kind)
-            return
-        if values.null_count:
-            with self._lock:
-                if self._valid is None:
-                    self._valid = np.ones(len(self._values), np.bool_)
-            self._write(self._valid, begin, end, values.is_valid().to_numpy(zero_copy_only=False))
-            values = values.fill_null(0)
-        self._write(self._values, begin, end, values.to_numpy())
-
-    def _write(self, target: Array, begin: int, end: int, values: Array) -> None:
-        if self._order is None:
-            target[begin:end] = values
-        else:
-            scatter(sealed(values), sealed(self._order[begin:end]), target)
-
-    def array(self) -> pa.Array:
-        """The whole column."""
-        if self._values is not None:
-            return pa.array(self._values, self._kind, mask=None if self._valid is None else ~self._valid)
-        column = pa.concat_arrays([self._pieces[begin] for begin in sorted(self._pieces)])
-        if self._order is None:
-            return column
-        back = np.empty(len(column), np.int64)
-        back[self._order] = np.arange(len(column))
-        return column.take(pa.array(back))
 
 
 def _scan(kernel: FrameKernel, fields: Fields, scans: tuple[Fields, Fields], cut: tuple[int, int]) -> None:
@@ -345,18 +354,15 @@ def _reach(frame: Frame, unit: int) -> int:
     return frame.preceding // (unit if isinstance(frame, RangeFrame) else 1)
 
 
-def _gathered(pool: ThreadPoolExecutor, values: Array, order: Array, threads: int) -> Array:
-    """``values[order]``, a part on each thread."""
-    if values.dtype == object:
-        return values[order]
-    out = np.empty_like(values)
-    cuts = np.linspace(0, len(order), threads + 1).astype(int).tolist()
+def _ascending(times: Array) -> bool:
+    return bool((times[1:] >= times[:-1]).all())
 
-    def part(low: int, high: int) -> None:
-        gather(sealed(values), sealed(order[low:high]), out[low:high])
 
-    list(pool.map(part, cuts[:-1], cuts[1:]))
-    return out
+def _tied(times: Array, runs: Array) -> bool:
+    """Whether two rows of one key have the same time; the rows stand by key and time."""
+    same = times[1:] == times[:-1]
+    same[runs[1:-1] - 1] = False
+    return bool(same.any())
 
 
 def _empty(entry: QueryPlan) -> pa.Table:

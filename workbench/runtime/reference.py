@@ -23,15 +23,17 @@ from workbench.logical import (
     Expression,
     Fill,
     Literal,
+    MeasureWindow,
     Query,
     Workload,
     aggregate_calls,
     beside_frames,
+    window_reads,
 )
 from workbench.logical.joins import Join, TableColumn, joins_of
 from workbench.runtime.expressions import evaluate, evaluate_filter
 from workbench.runtime.reference_over import each_row
-from workbench.runtime.reference_windows import Arrival, Row, following, windows_of
+from workbench.runtime.reference_windows import Arrival, Row, backward, following, windows_of
 from workbench.runtime.textbook import depends_on_order, recompute
 
 #: Final values by (level, key, window start, window end, which of the windows with these).
@@ -46,6 +48,16 @@ def reference(workload: Workload, batches: Sequence[pa.Table]) -> tuple[dict[str
     for query in workload.queries:
         answers[query.name], late[query.name] = _query(query, batches)
     return answers, late
+
+
+def gone_back(workload: Workload, batches: Sequence[pa.Table]) -> dict[str, int]:
+    """How many rows of the queries along a measure go back from an earlier one, where there are any."""
+    found = {}
+    for query in workload.queries:
+        for window in query.windows:
+            if isinstance(window, MeasureWindow):
+                found[query.name] = backward(window, list(_arrivals(query, batches)), query.stream.lateness)
+    return {name: count for name, count in found.items() if count}
 
 
 def _query(query: Query, batches: Sequence[pa.Table]) -> tuple[Answer, int]:
@@ -113,7 +125,7 @@ def _rows(query: Query, batch: pa.Table) -> Iterable[Row]:
     """Every row that passes the filter, with all that the query reads of it."""
     read = {argument for call in _calls(query) for argument in call.arguments}
     for window in query.windows:
-        read |= {part for part in vars(window).values() if isinstance(part, Expression)}
+        read |= set(window_reads(window))
     if EachRow() in query.windows:
         leaves = {leaf for named in query.values for leaf in beside_frames(named.expression)}
         read |= {leaf for leaf in leaves if isinstance(leaf, Column)}

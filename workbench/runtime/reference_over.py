@@ -28,7 +28,7 @@ def each_row(query: Query, arrivals: Sequence[Arrival], scalar: Scalar) -> tuple
     answer: Answer = {}
     seen: Counter[Any] = Counter()
     for key, rows in by_key.items():
-        rows.sort(key=lambda row: (row.time, content(row, [])))
+        rows.sort(key=lambda row: (row.time, content(row)))
         for position, row in enumerate(rows):
             computed = row.values | dict(zip((named.expression for named in query.keys), key, strict=True))
             for named in query.values:

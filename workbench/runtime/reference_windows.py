@@ -11,10 +11,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
+
+import pyarrow as pa
 
 from workbench.logical import (
     AnyWindow,
@@ -26,10 +29,14 @@ from workbench.logical import (
     Expression,
     LastRows,
     Literal,
+    MeasureWindow,
     Punctuation,
     Session,
+    UserContext,
+    UserGrid,
     Window,
 )
+from workbench.runtime.notifying import NEVER, fresh, notify, spans
 from workbench.time import parse_duration
 
 
@@ -63,27 +70,32 @@ def windows_of(
     ``ordered``: an aggregate depends on the order of its rows, so a row behind the watermark is late for all windows.
     """
     match window:
-        case Window() | Cumulating() | Band() | Calendar() if not ordered:
+        case Window() | Cumulating() | Band() | Calendar() | UserGrid() if not ordered:
             return _context_free(window, arrivals, lateness)
         case Session() if not ordered:
             return _sessions(window, arrivals, lateness)
+    by_key, missed = in_time(arrivals, lateness)
+    windows = []
+    for key, rows in by_key.items():
+        rows.sort(key=lambda row: (row.time, content(row)))
+        windows += [(key, *found) for found in _ORDERED[type(window)](window, rows)]
+    return windows, missed
+
+
+def in_time(arrivals: Sequence[Arrival], lateness: int) -> tuple[dict[tuple[Any, ...], list[Row]], set[int]]:
+    """The rows that are not behind the watermark and the allowed lateness, by key; and the numbers of the others."""
     missed = {row.number for each in arrivals for row in each.rows if row.time < each.watermark - lateness}
     by_key: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for arrival in arrivals:
         for row in arrival.rows:
             if row.number not in missed:
                 by_key[row.key].append(row)
-    windows = []
-    for key, rows in by_key.items():
-        own = [part for part in vars(window).values() if isinstance(part, Expression)]
-        rows.sort(key=lambda row: (row.time, content(row, own)))
-        windows += [(key, *found) for found in _ORDERED[type(window)](window, rows)]
-    return windows, missed
+    return by_key, missed
 
 
-def content(row: Row, own: list[Expression]) -> list[Any]:
+def content(row: Row) -> list[Any]:
     """What rows of equal time are ordered by: the values that the query reads, NaN behind all, NULL behind that."""
-    read = sorted((e for e in row.values if not isinstance(e, Literal) and e not in own), key=str)
+    read = sorted((e for e in row.values if not isinstance(e, Literal)), key=str)
     values = [row.values[expression] for expression in read]
     return [(2, 0) if v is None else (1, 0) if v != v else (0, v) for v in values]
 
@@ -146,6 +158,18 @@ def _(window: Calendar, time: int) -> Iterable[tuple[int, int]]:
     moments = (datetime(d.year, d.month, d.day, tzinfo=zone) for d in (start, end))
     low, high = (round(moment.timestamp()) * 1_000_000 for moment in moments)
     yield low, high
+
+
+@containing.register
+def _(window: UserGrid, time: int) -> Iterable[tuple[int, int]]:
+    """Edge by edge, until a window begins behind the time."""
+    edge = window.call("next_edge", time)
+    while edge is not None:
+        for start, end in window.call("trigger", edge - 1, edge):
+            if start > time:
+                return
+            yield start, end
+        edge = window.call("next_edge", edge)
 
 
 def following(window: AnyWindow, start: int, end: int) -> tuple[int, int] | None:
@@ -212,6 +236,52 @@ def _marks(window: Punctuation, rows: list[Row]) -> Iterable[tuple[int, int, lis
         yield int(start), int(own[-1].time + 1 if end == math.inf else end), own
 
 
+def backward(window: MeasureWindow, arrivals: Sequence[Arrival], lateness: int) -> int:
+    """How many rows go back, of those that have a measure and are in time."""
+    by_key, _ = in_time(arrivals, lateness)
+    measured = [row.values[window.measure] for rows in by_key.values() for row in rows]
+    finite = [value for value in measured if value is not None and math.isfinite(value)]
+    return len(finite) - sum(len(forward(window, rows)) for rows in by_key.values())
+
+
+def forward(window: MeasureWindow, rows: list[Row]) -> list[Row]:
+    """The rows of a key, in order of time and measure, that do not go back from an earlier one."""
+    kept: list[Row] = []
+    measured = [row for row in rows if row.values[window.measure] is not None]
+    for row in sorted(measured, key=lambda row: (row.time, row.values[window.measure])):
+        if math.isfinite(row.values[window.measure]) and all(
+            before.values[window.measure] <= row.values[window.measure] for before in kept if before.time < row.time
+        ):
+            kept.append(row)
+    return kept
+
+
+def _measures(window: MeasureWindow, rows: list[Row]) -> Iterable[tuple[int, int, list[Row]]]:
+    def exact(units: int) -> Any:
+        """A bound as a value that measures are compared with: the nearest double, where they are doubles."""
+        number = Fraction(units, 10**window.digits)
+        return float(number) if pa.types.is_floating(window.measure.type) else number
+
+    members: dict[int, list[Row]] = defaultdict(list)
+    for row in forward(window, rows):
+        value = row.values[window.measure]
+        start = (math.floor(value * 10**window.digits) - window.offset) // window.slide + 2  # too far, by one or two
+        while exact(start * window.slide + window.offset + window.size) > value:
+            if exact(start * window.slide + window.offset) <= value:
+                members[start * window.slide + window.offset].append(row)
+            start -= 1
+    return [(start, start + window.size, own) for start, own in sorted(members.items())]
+
+
+def _told(window: UserContext, rows: list[Row]) -> Iterable[tuple[int, int, list[Row]]]:
+    memory = fresh(window)
+    notify(window, memory, [(row.time, *(row.values[each] for each in window.arguments)) for row in rows])
+    for start, end in spans(window, memory):
+        own = [row for row in rows if start <= row.time < end]
+        if own:
+            yield start, end if end < NEVER else own[-1].time + 1, own
+
+
 def _grid(window: ContextFree, rows: list[Row]) -> Iterable[tuple[int, int, list[Row]]]:
     windows = {bounds for row in rows for bounds in containing(window, row.time)}
     return [(start, end, [row for row in rows if start <= row.time < end]) for start, end in sorted(windows)]
@@ -225,7 +295,9 @@ def _plain_sessions(window: Session, rows: list[Row]) -> Iterable[tuple[int, int
 _ORDERED: dict[type, Callable[[Any, list[Row]], Iterable[tuple[int, int, list[Row]]]]] = {
     CountWindow: _counts,
     LastRows: _lasts,
+    MeasureWindow: _measures,
+    UserContext: _told,
     Punctuation: _marks,
     Session: _plain_sessions,
-    **dict.fromkeys((Window, Cumulating, Band, Calendar), _grid),
+    **dict.fromkeys((Window, Cumulating, Band, Calendar, UserGrid), _grid),
 }

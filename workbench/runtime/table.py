@@ -29,6 +29,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workbench.codegen import Scans
+from workbench.codegen.assembly import scan_rows
 from workbench.kernels.partition import partition
 from workbench.logical import ContextFree, Window
 from workbench.plan import Assembly, Bounds, GridSet, SharedPlan
@@ -93,7 +94,7 @@ class _Worker:
         """Windows from the matrices of a fold; the next call writes over them."""
         for scans in self._scans[fold]:
             # Scans of other slices are overwritten, which is cheaper than fresh memory.
-            scans.touch(0)
+            scans.forget()
             if scans.arrays is not None and not _fit(scans.arrays, matrices):
                 scans.reset()
         return self._assembler.assemble(fold, kinds, ranges, replace(matrices, scans=self._scans[fold]))
@@ -113,8 +114,8 @@ class _Worker:
 def _fit(scans: tuple[Fields, Fields], matrices: _Matrices) -> bool:
     """Whether scans that were made for other matrices have room for these; those that no kernel uses have no rows."""
     width = matrices.fields[0][0].shape[1]
-    arrays = [array for side in scans for array in side]
-    return all(array.shape[1] == width and (not len(array) or len(array) > matrices.end) for array in arrays)
+    room = scan_rows(matrices.end)
+    return all(array.shape[1] == width and (not len(array) or len(array) >= room) for side in scans for array in side)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -20,7 +20,7 @@ import pyarrow as pa
 from workbench.errors import EngineError
 from workbench.results import ResultBatch, ResultColumns
 
-VERSION = 4
+VERSION = 5
 _HEAD = struct.Struct("<2sBBI")
 
 
@@ -99,10 +99,12 @@ class Report:
 
     ``rows``, ``ahead`` (of these, the ones too far in the future), ``dropped`` (rows that could not be read) and
     ``max_event`` are of the whole micro-batch and equal in every bucket; ``late`` counts, by query, the rows of this
-    bucket that missed at least one window because its result was settled, where there are any; ``watermark`` is the
-    one that now holds; ``slices`` and ``tuples`` are what is kept; ``plan`` is the version of the plan that ran.
-    Times in microseconds, None before the first row. ``batch`` is the number of the micro-batch, which only the host
-    knows: it does not travel.
+    bucket that missed at least one window because its result was settled, where there are any; ``backward`` those
+    that were left out because their measure goes back, with one of them in words; ``watermark`` is the one that now
+    holds; ``slices`` and ``tuples`` are what is kept; ``merges``, ``splits`` and ``recomputations`` are what rows out
+    of order made necessary in this micro-batch; ``plan`` is the version of the plan that ran. Times in microseconds,
+    None before the first row. ``batch`` is the number of the micro-batch, which only the host knows: it does not
+    travel.
     """
 
     rows: int
@@ -117,7 +119,20 @@ class Report:
     plan: int = 1
     dropped: int = 0
     batch: int = 0
+    backward: dict[str, tuple[int, str]] = field(default_factory=dict)
+    merges: int = 0
+    splits: int = 0
+    recomputations: int = 0
     results: list[tuple[str, ResultBatch]] = field(default_factory=list)
+
+
+def added(counted: Mapping[str, tuple[int, str]], more: Mapping[str, tuple[int, str]]) -> dict[str, tuple[int, str]]:
+    """Rows that went back, of two reports: counts add up, the first one that was told stays."""
+    total = dict(counted)
+    for query, (count, text) in more.items():
+        before, known = total.get(query, (0, text))
+        total[query] = before + count, known
+    return total
 
 
 def encode_report(report: Report) -> bytes:
@@ -129,7 +144,11 @@ def encode_report(report: Report) -> bytes:
         "watermark": report.watermark,
         "max_event": report.max_event,
         "late": report.late,
+        "backward": report.backward,
         "slices": report.slices,
+        "merges": report.merges,
+        "splits": report.splits,
+        "recomputations": report.recomputations,
         "tuples": report.tuples,
         "state_bytes": report.state_bytes,
         "finished": report.finished,
@@ -176,6 +195,7 @@ def decode_report(payload: bytes) -> Report:
                 numbers,
             )
         )
+    header["backward"] = {query: (count, text) for query, (count, text) in header["backward"].items()}
     rows = zip(*(column.to_pylist() for column in batches.columns), strict=True)
     results = [(query, ResultBatch(level, shared[place], low, high)) for query, level, place, low, high in rows]
     return Report(**header, results=results)

@@ -133,6 +133,7 @@ def _frame_source(
     delay: str | None = None,
     lateness: str | None = None,
     future: str | None = None,
+    store: str = "auto",
     **recorded: object,
 ) -> FrameSource:
     """A source from a DataFrame; options of ``recorded`` data are refused, unless they are the usual ones."""
@@ -145,7 +146,7 @@ def _frame_source(
                 f"`{option}` is for recorded data, not for a DataFrame", hint="Spark reads it as its own source says"
             )
     schema = schema_of(data)
-    stream = make_stream(name, schema, check_time(data, time, name), delay, lateness, future)
+    stream = make_stream(name, schema, check_time(data, time, name), delay, lateness, future, store=store)
     if level1 not in _VARIANTS:
         raise SourceError(f"no level 1 `{level1}`", hint=did_you_mean(level1, _VARIANTS))
     if data.isStreaming:

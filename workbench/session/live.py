@@ -39,10 +39,12 @@ class QueryStatus:
     """How a query is doing; times in microseconds, None before the first row.
 
     ``state`` is starting, running, finished, stopped or failed. ``rows`` counts those read for the whole shared
-    plan, ``late`` the rows of this query that missed at least one window, ``ahead`` those too far in the future to
+    plan, ``late`` the rows of this query that missed at least one window, ``backward`` those that were left out as
+    their measure goes back (the first of them in ``gone_back``), ``ahead`` those too far in the future to
     move the watermark, ``dropped`` those that the source could not read and was told to leave out. ``slices`` and
-    ``tuples`` (rows) are what the shared plan keeps. ``resumed`` tells, on an older checkpoint, what went on from
-    there and what began.
+    ``tuples`` (rows) are what the shared plan keeps; ``merges``, ``splits`` and ``recomputations`` count what rows
+    out of order have made of its slices and windows so far. ``resumed`` tells, on an older checkpoint, what went on
+    from there and what began.
     """
 
     query: str
@@ -54,6 +56,7 @@ class QueryStatus:
     watermark: int | None
     max_event: int | None
     late: int
+    backward: int
     ahead: int
     dropped: int
     windows: dict[str, dict[str, int]]
@@ -62,6 +65,10 @@ class QueryStatus:
     state_bytes: int
     error: str | None
     resumed: str | None = None
+    gone_back: str | None = None
+    merges: int = 0
+    splits: int = 0
+    recomputations: int = 0
 
     def __str__(self) -> str:
         def moment(time: int | None) -> str:
@@ -74,6 +81,11 @@ class QueryStatus:
             f"  batches    {self.batches:,}, {self.batch_seconds:.2f} s each",
             f"  state      {self.slices:,} slices, {self.tuples:,} rows kept, {self.state_bytes:,} bytes",
         ]
+        if self.backward:
+            lines.insert(2, f"  measure    {self.backward:,} rows went back and were left out: {self.gone_back}")
+        if self.merges or self.splits or self.recomputations:
+            work = f"{self.merges:,} merges, {self.splits:,} splits, {self.recomputations:,} recomputations"
+            lines.append(f"  slicing    {work}")
         if self.ahead:
             lines.insert(3, f"  future     {self.ahead:,} rows ahead of the clock do not move the watermark")
         if self.resumed:
@@ -114,9 +126,9 @@ class LiveQuery:
     def results(self, level: int | str | None = None, *, status: str | None = None, format: str = "pandas") -> Any:
         """The windows kept so far: one row a window and key, all levels or one (by position or label).
 
-        Columns: level, keys, window_start, window_end (exclusive, UTC), values, status (``provisional`` while the
-        window is open, ``final``, ``revised``) and revision. ``status`` keeps one kind. ``format`` is ``'pandas'``,
-        ``'arrow'`` or ``'spark'``, a DataFrame. Cost: a copy of what is kept.
+        Columns: level, keys, window_start, window_end (exclusive; UTC, or numbers of a measure), values, status
+        (``provisional`` while the window is open, ``final``, ``revised``) and revision. ``status`` keeps one kind.
+        ``format`` is ``'pandas'``, ``'arrow'`` or ``'spark'``, a DataFrame. Cost: a copy of what is kept.
         """
         wanted = None
         if status is not None:
@@ -197,6 +209,7 @@ class LiveQuery:
     def status(self) -> QueryStatus:
         """How the query is doing now, printed one fact a line; never waits."""
         progress = self.progress()
+        backward, gone_back = progress.backward.get(self.name, (0, None))
         windows = {
             level.label: {status.name.lower(): n for status, n in self._results.counts(index).items()}
             for index, level in enumerate(self._results.schema.levels)
@@ -211,6 +224,7 @@ class LiveQuery:
             watermark=progress.watermark,
             max_event=progress.max_event,
             late=progress.late.get(self.name, 0),
+            backward=backward,
             ahead=progress.ahead,
             dropped=progress.dropped,
             windows=windows,
@@ -219,6 +233,10 @@ class LiveQuery:
             state_bytes=progress.state_bytes,
             error=progress.error,
             resumed=progress.resumed,
+            gone_back=gone_back,
+            merges=progress.merges,
+            splits=progress.splits,
+            recomputations=progress.recomputations,
         )
 
     def traceback(self) -> str | None:

@@ -22,7 +22,7 @@ from workbench.errors import QueryError, SourceError, did_you_mean
 from workbench.feeds import FeedOptions, ReplayOptions
 from workbench.feeds.folder import FolderOptions
 from workbench.feeds.formats import LINES, SUFFIXES, format_of, plain, scan
-from workbench.logical import Stream
+from workbench.logical import Store, Stream
 from workbench.logical.joins import StaticTable
 from workbench.session.columns import Columns, check_format, files_in, parse_schema, schema_of_files, schema_text
 from workbench.session.topics import TOPICS, KafkaTopic, MqttTopic
@@ -98,6 +98,7 @@ def make_source(
     format: str | None = None,
     schema: Columns | None = None,
     follow: bool = False,
+    store: str = "auto",
 ) -> Source:
     """A source from a data set, files (a path, a folder or a list), a growing folder, a topic or a table in memory.
 
@@ -133,7 +134,7 @@ def make_source(
         _check_time(columns, arrival, "arrival")
     if max_rows < 1:
         raise SourceError(f"`max_rows` must be at least 1, got {max_rows}")
-    stream = make_stream(name, columns, time, delay, lateness, future, idle)
+    stream = make_stream(name, columns, time, delay, lateness, future, idle, store)
     if not (follow or isinstance(data, TOPICS)) and parse_replay(replay) is None:
         _refuse("a recording that is read as fast as possible", idle=idle)
     if follow:
@@ -151,13 +152,17 @@ def make_stream(
     lateness: str | None,
     future: str | None,
     idle: str | None = None,
+    store: str = "auto",
 ) -> Stream:
-    """The stream of a source, its durations read. Raises SourceError for one that cannot be."""
+    """The stream of a source, its durations read. Raises SourceError for what cannot be."""
+    known = [each.value for each in Store]
+    if store not in known:
+        raise SourceError(f"no store `{store}`", hint=did_you_mean(store, known, "store"))
     behind = _distance("watermark delay", delay or DEFAULT_DELAY)
     allowed = _distance("allowed lateness", lateness or "0 seconds")
     ahead = None if future is None else _distance("limit of the future", future)
     silence = None if idle is None else _distance("idle time-out", idle)
-    return Stream(name, schema, time, behind, allowed, ahead, silence)
+    return Stream(name, schema, time, behind, allowed, ahead, silence, Store(store))
 
 
 def _refuse(what: str, **options: object) -> None:
@@ -274,6 +279,8 @@ def source_arguments(source: Source) -> list[str]:
         "arrival": source.arrival,
         "delay": format_duration(source.stream.delay),
     }
+    if source.stream.store is not Store.AUTO:
+        arguments["store"] = source.stream.store.value
     if isinstance(source.feed, FolderOptions):
         arguments["follow"] = True
     if source.format != "parquet":

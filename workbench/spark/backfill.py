@@ -14,6 +14,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
@@ -22,7 +23,7 @@ from pyspark.sql import functions as F
 from workbench.errors import EngineError
 from workbench.plan import SharedPlan, carry
 from workbench.runtime.folding import plan_columns
-from workbench.runtime.wire import Report, decode_report, signal
+from workbench.runtime.wire import Report, added, decode_report, signal
 from workbench.spark.failure import root_cause
 from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, column, columns_of
 from workbench.spark.fused import open_plan, without_tables
@@ -134,6 +135,7 @@ class BackfillRunner:
             watermark=latest,
             max_event=latest,
             late=late,
+            backward=reduce(added, [report.backward for report in reports], {}),
             ahead=ahead,
             batches=1,
             batch_seconds=time.monotonic() - self._begun,

@@ -117,7 +117,9 @@ def fitted(report: Report, old: SharedPlan, new: SharedPlan) -> Report:
             window = was.windows[batch.level]
             if window in query.windows:
                 results.append((name, ResultBatch(query.windows.index(window), batch.columns, batch.low, batch.high)))
-    return replace(report, late={name: late for name, late in report.late.items() if name in now}, results=results)
+    late = {name: count for name, count in report.late.items() if name in now}
+    backward = {name: told for name, told in report.backward.items() if name in now}
+    return replace(report, late=late, backward=backward, results=results)
 
 
 _AFRESH = "start with a new checkpoint folder, or with the version of winquery that wrote this one"

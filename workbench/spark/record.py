@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from workbench.results import ResultBatch, ResultColumns, Status, encode_columns
 from workbench.runtime import wire
-from workbench.runtime.wire import Report, decode_report, encode_report
+from workbench.runtime.wire import Report, added, decode_report, encode_report
 
 #: Micro-batches after which the files are put together.
 EVERY = 128
@@ -95,10 +95,12 @@ def _merged(reports: Sequence[Report], batches: Sequence[Sequence[Report]]) -> l
     merged, oldest = [], min(last, default=0)
     for version, report in last.items():
         late: Counter[str] = Counter()
+        backward: dict[str, tuple[int, str]] = {}
         found: dict[tuple[str, int], list[ResultBatch]] = defaultdict(list)
         for each in reports:
             if each.plan == version:
                 late.update(each.late)
+                backward = added(backward, each.backward)
                 for query, batch in each.results:
                     found[query, batch.level].append(batch)
         first = [each[0] for each in batches if each and each[0].plan == version]
@@ -110,6 +112,7 @@ def _merged(reports: Sequence[Report], batches: Sequence[Sequence[Report]]) -> l
                 ahead=sum(each.ahead for each in first),
                 dropped=sum(each.dropped for each in first),
                 late=dict(late),
+                backward=backward,
                 results=results,
             )
         )

@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -33,11 +33,12 @@ from workbench.spark.failure import root_cause
 from workbench.spark.fused import FusedSource, PlanFolder, RunFolder, RunSpec
 from workbench.spark.processor import OUTPUT, BucketProcessor
 from workbench.spark.progress import Progress as Progress
-from workbench.spark.session import bucket_count, is_local, log_tail, this_python
+from workbench.spark.session import bucket_count, is_alive, is_local, log_tail, this_python
 from workbench.spark.shipping import ship
 
 #: How long a failure of the query may go unnoticed, seconds; success and stop are noticed at once.
 _LOOK = 0.25
+_SPARK_STOPPED = "Spark was stopped while the query ran; run its cell again, and Spark starts anew"
 #: Over how long ``rows_per_s`` is measured, seconds.
 _RECENT = 5.0
 
@@ -126,7 +127,7 @@ class QueryRunner(ABC):
         with self._lock:
             self._plan, self._version = plan, self._version + 1
             kept = {entry.query.name for entry in plan.queries if entry.query in running}
-            self._forget[self._version] = set(self._progress.late) - kept
+            self._forget[self._version] = {*self._progress.late, *self._progress.backward} - kept
         self._plans.publish(self._version, pickle.dumps(plan))
         return self._version
 
@@ -250,29 +251,15 @@ class QueryRunner(ABC):
             # A micro-batch that was stopped before Spark took note of its end runs again: it counts once.
             before = self._before[1] if batch == self._before[0] else self._progress
             self._before = batch, before
-            late = Counter(before.late)
+            late = dict(before.late)
             self._in_force = max([self._in_force, *(report.plan for report in reports)])
+            backward = dict(before.backward)
             for version in [version for version in self._forget if version <= self._in_force]:
                 for query in self._forget.pop(version):
                     late.pop(query, None)
-            for report in reports:
-                late.update(report.late)
-            rows = reports[0].rows if reports else 0
-            self._recent.append((now, rows))
-            self._progress = replace(
-                before,
-                state="running",
-                rows=before.rows + rows,
-                watermark=max((r.watermark for r in reports if r.watermark is not None), default=before.watermark),
-                max_event=max((r.max_event for r in reports if r.max_event is not None), default=before.max_event),
-                late=dict(late),
-                ahead=before.ahead + (reports[0].ahead if reports else 0),
-                dropped=before.dropped + (reports[0].dropped if reports else 0),
-                batches=before.batches + 1,
-                slices=sum(report.slices for report in reports),
-                tuples=sum(report.tuples for report in reports),
-                state_bytes=sum(report.state_bytes for report in reports),
-            )
+                    backward.pop(query, None)
+            self._recent.append((now, reports[0].rows if reports else 0))
+            self._progress = replace(before, state="running", late=late, backward=backward).after(reports)
             self._moved.notify_all()
         if any(report.finished for report in reports):
             self._end("finished")
@@ -318,8 +305,11 @@ class QueryRunner(ABC):
             return replace(self._progress, state=self._ending)
         failure = query._jsq.exception()
         if failure.isEmpty():
-            return replace(self._progress, state="stopped", error="the Spark session was stopped")
+            return replace(self._progress, state="stopped", error=_SPARK_STOPPED)
         text = self._session._jvm.org.apache.spark.util.Utils.exceptionString(failure.get())
+        if not is_alive(self._session.sparkContext):
+            # What broke first as Spark went down is chance, and says nothing of the query.
+            return replace(self._progress, state="stopped", error=_SPARK_STOPPED, details=text)
         return replace(self._progress, state="failed", error=root_cause(text), details=text)
 
     def _ask_spark(self) -> None:

@@ -131,13 +131,14 @@ def _running_context() -> SparkContext | None:
             hint="use a classic session: `SparkSession.builder.master('local[*]').getOrCreate()` in a fresh kernel",
         )
     context = SparkContext._active_spark_context
-    if context is not None and not _alive(context):
+    if context is not None and not is_alive(context):
         _forget(context)
         return None
     return context
 
 
-def _alive(context: SparkContext) -> bool:
+def is_alive(context: SparkContext) -> bool:
+    """Whether a Spark context has been stopped neither by us nor by anyone else, and its JVM answers."""
     if context._jsc is None:
         return False
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy.typing as npt
@@ -47,6 +48,26 @@ class Clock:
         return self.after - self.lateness
 
 
+@dataclass(frozen=True)
+class Work:
+    """What rows out of order make of slices beyond updates, counted (*General Stream Slicing* §5.2 and §5.3).
+
+    ``merges``: slices that became part of another one. ``splits``: edges that came to lie between rows that were
+    there before and had none between them; where a late row shifts those behind it, an edge moves past a row, which
+    is one too. ``recomputations``: windows that were told before and were put together again from kept rows, because
+    a row came that was not behind all others of its key.
+    """
+
+    merges: int = 0
+    splits: int = 0
+    recomputations: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.merges + other.merges, self.splits + other.splits, self.recomputations + other.recomputations
+        )
+
+
 class Branch(ABC):
     """One kind of windows over one fold. ``take`` is called for every table of a micro-batch, then ``advance`` once.
 
@@ -56,6 +77,10 @@ class Branch(ABC):
     table: KeyTable
     #: The windows it looks after, where that is one kind of several branches over a fold.
     window: AnyWindow | None = None
+    #: Of the latest micro-batch, by position of the query: rows left out as their measure goes back, one in words.
+    backward: Mapping[int, tuple[int, str]] = MappingProxyType({})
+    #: What was done in the last micro-batch; whoever does any of it says so in ``advance``.
+    work: Work = Work()
 
     @abstractmethod
     def take(self, keys: pa.RecordBatch, entries: pa.RecordBatch, clock: Clock, late: dict[int, int]) -> None:

@@ -20,17 +20,24 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.logical import AnyWindow, EachRow, Punctuation, Session
+from workbench.errors import DataError
+from workbench.logical import AnyWindow, Backwards, EachRow, MeasureWindow, Punctuation, Session, UserContext
 from workbench.plan import Assembly, Bounds, SharedPlan, stream_time
 from workbench.results import Status
 from workbench.runtime.assembling import Assembler, Cells, Emitted, Ranges, emit_cells
-from workbench.runtime.branches.base import Branch, Clock, rearranged, table_of
-from workbench.runtime.branches.edges import Edges, Found, edges_of
+from workbench.runtime.branches.along import MeasureEdges
+from workbench.runtime.branches.base import Branch, Clock, Work, rearranged, table_of
+from workbench.runtime.branches.edges import Edges, Found
 from workbench.runtime.branches.keytable import KeyTable
+from workbench.runtime.branches.kinds import edges_of
 from workbench.runtime.branches.leaves import LeafMatrices, Leaves
+from workbench.runtime.branches.told import ToldEdges
 from workbench.runtime.folding import Folder, session_ends
+from workbench.time import format_time
 
 Array = npt.NDArray[Any]
+
+_DROP = "`measure_window(..., 'drop')` leaves rows that go back out and counts them"
 
 
 @dataclass(frozen=True)
@@ -44,15 +51,15 @@ class _Shown:
     closes: Array
     status: Array
     revisions: Array
+    counts: Array
 
     def __getitem__(self, which: Array) -> _Shown:
-        columns = (self.keys, self.numbers, self.starts, self.ends, self.closes, self.status, self.revisions)
-        return _Shown(*(column[which] for column in columns))
+        return _Shown(*(column[which] for column in vars(self).values()))
 
     @staticmethod
     def empty() -> _Shown:
         none = np.zeros(0, np.int64)
-        return _Shown(none, none, none, none, none, np.zeros(0, np.int8), np.zeros(0, np.int16))
+        return _Shown(none, none, none, none, none, np.zeros(0, np.int8), np.zeros(0, np.int16), none)
 
 
 @dataclass
@@ -116,15 +123,19 @@ class ContextWindows(Branch):
     def advance(self, clock: Clock, late: dict[int, int]) -> Emitted:
         rows = self._sorted()
         results: Emitted = []
+        self.backward = {}
+        self.work = Work()
         for kind in self._kinds:
             kind.edges.widen(len(self.table))
-            own = self._marked(rows, kind.assembly)
+            own = self._marked(rows, kind, clock)
             leaves = kind.slices.followed_by(own if kind.since is None else own[own.firsts >= kind.since])
             found = kind.edges.windows(leaves, clock)
             found = found if kind.since is None else found[kind.edges.whole(found, leaves)]
             results += self._tell(kind, found, leaves, clock)
             part = kind.edges.settle(leaves, clock.settled_after)
             settled = leaves[part >= 0]
+            old = part[(part >= 0) & (leaves.lasts < clock.settled_before)]  # those that have been slices before
+            self.work += Work(merges=len(old) - len(np.unique(old)))
             settled = replace(settled, fresh=np.zeros(len(settled), np.bool_))
             kind.slices = settled.merged(part[part >= 0], self._folder.kinds)
             kind.shown = kind.shown[kind.shown.closes > clock.settled_after]
@@ -159,16 +170,39 @@ class ContextWindows(Branch):
         columns[time] = rows.column(1).cast(pa.timestamp("us", "UTC")).cast(time.type)
         return [column for fields in self._folder.lift(columns, len(rows)) for column in fields]
 
-    def _marked(self, rows: Leaves, assembly: Assembly) -> Leaves:
-        """The rows with the marks of a window type, or those that can be in a session with what it ends at."""
-        match assembly.window:
+    def _marked(self, rows: Leaves, kind: _Kind, clock: Clock) -> Leaves:
+        """The rows with what a window type reads of them, without those that cannot be in its windows."""
+        match kind.assembly.window:
+            case MeasureWindow():
+                return self._forward(rows, kind, clock)
+            case UserContext(arguments=arguments):
+                assert isinstance(kind.edges, ToldEdges)
+                read = [self._rows.column(2 + self._columns.index(each)) for each in arguments]
+                kind.edges.notify(kind.slices, rows, read, clock)
             case Punctuation(condition):
                 column = self._rows.column(2 + self._columns.index(condition))
                 return replace(rows, marks=column.fill_null(False).to_numpy(zero_copy_only=False))
             case Session():
                 columns = dict(zip(self._columns, self._rows.columns[2:], strict=True))
-                rows = replace(rows, until=session_ends(assembly.window, rows.firsts, columns))
+                rows = replace(rows, until=session_ends(kind.assembly.window, rows.firsts, columns))
                 return rows[rows.until > rows.firsts]
+        return rows
+
+    def _forward(self, rows: Leaves, kind: _Kind, clock: Clock) -> Leaves:
+        """The rows whose measure does not go back, in its order. Raises DataError for others, or counts them."""
+        window, edges = kind.assembly.window, kind.edges
+        assert isinstance(window, MeasureWindow)
+        assert isinstance(edges, MeasureEdges)
+        rows, back = edges.forward(rows, self._rows.column(2 + self._columns.index(window.measure)), clock)
+        if back is not None:
+            keys = ", ".join(f"`{column[back.key]}`" for column in self.table.arrays()[: len(self._spec.keys)])
+            text = (
+                f"`{window.measure}`{' of ' if keys else ''}{keys} is `{back.value}` at {format_time(back.time)}, "
+                f"where an earlier row has `{back.before}`"
+            )
+            if window.backwards is Backwards.ERROR:
+                raise DataError(f"a measure goes back: {text}", hint=_DROP)
+            self.backward = {**self.backward, **{query: (back.rows, text) for query, _ in kind.assembly.users}}
         return rows
 
     def _tell(self, kind: _Kind, found: Found, leaves: Leaves, clock: Clock) -> Emitted:
@@ -176,10 +210,13 @@ class ContextWindows(Branch):
         place, gone = _matched(kind.shown, found)
         known, had = place >= 0, kind.shown[np.maximum(place, 0)] if len(kind.shown.keys) else None
         out = np.zeros(len(found), np.bool_)
+        rows = np.append(0, np.cumsum(leaves.counts))
+        counts = rows[found.last] - rows[found.first]
         changed, revisions = found.fresh.copy(), np.zeros(len(found), np.int16)
         if had is not None:
             out = known & np.isin(had.status, (Status.FINAL, Status.REVISED))
-            changed |= known & (had.ends != found.ends)
+            moved = (had.starts != found.starts) | (had.ends != found.ends)
+            changed |= known & (moved | (had.counts != counts))
             revisions[known] = had.revisions[known]
         closed = found.closes <= clock.after
         revisions[changed & (out | (found.closes <= clock.before))] += 1
@@ -188,12 +225,12 @@ class ContextWindows(Branch):
         if had is not None:
             status = np.where(told | ~known, status, had.status)
         status = status.astype(np.int8)
+        self.work += _work(kind, found, told, had, known, leaves)
         results = self._emit(kind.assembly, found[told], status[told], revisions[told], leaves)
         results += self._withdraw(kind.assembly, kind.shown[gone])
         seen = told | known
-        kind.shown = _Shown(found.keys, found.numbers, found.starts, found.ends, found.closes, status, revisions)[
-            seen
-        ]
+        bounds = found.keys, found.numbers, found.starts, found.ends, found.closes
+        kind.shown = _Shown(*bounds, status, revisions, counts)[seen]
         return results
 
     def _emit(self, assembly: Assembly, told: Found, status: Array, revisions: Array, leaves: Leaves) -> Emitted:
@@ -227,7 +264,7 @@ class ContextWindows(Branch):
             leaves = kind.slices
             bounds = [leaves.keys, leaves.firsts, leaves.lasts, leaves.counts, leaves.until, leaves.marks]
             put[3 * place + 1] = table_of([*bounds, *self._to_arrow(leaves.fields)])
-            put[3 * place + 2] = table_of([kind.edges.base])
+            put[3 * place + 2] = kind.edges.remembered()
             put[3 * place + 3] = table_of(list(vars(kind.shown).values()))
         return put, set()
 
@@ -241,7 +278,7 @@ class ContextWindows(Branch):
             keys, firsts, lasts, counts, until = (column.to_numpy() for column in columns[:5])
             fresh, marks = np.zeros(len(keys), np.bool_), columns[5].to_numpy(zero_copy_only=False)
             kind.slices = Leaves(keys, firsts, lasts, counts, fresh, marks, until, self._from_arrow(columns[6:]))
-            kind.edges.base = blocks[3 * place + 2].column(0).to_numpy().copy()
+            kind.edges.recall(blocks[3 * place + 2])
             kind.shown = _Shown(*(column.to_numpy() for column in blocks[3 * place + 3].columns))
 
     def adopt(self, older: Branch, partials: Sequence[int | None]) -> None:
@@ -255,7 +292,8 @@ class ContextWindows(Branch):
             if same is not None:
                 kept = same.slices
                 fields = rearranged(kept.fields, older._folder.kinds, self._folder.kinds, partials, len(kept))
-                kind.slices, kind.shown, kind.edges.base = replace(kept, fields=fields), same.shown, same.edges.base
+                kind.slices, kind.shown = replace(kept, fields=fields), same.shown
+                kind.edges.recall(same.edges.remembered())
 
     def begin(self, since: Mapping[AnyWindow, int]) -> None:
         for kind in self._kinds:
@@ -268,6 +306,21 @@ class ContextWindows(Branch):
     def _from_arrow(self, columns: list[pa.Array]) -> list[Array]:
         kinds = [field for kind in self._folder.kinds for field in kind.fields]
         return [field.from_arrow(column) for field, column in zip(kinds, columns, strict=True)]
+
+
+def _work(kind: _Kind, found: Found, told: Array, had: _Shown | None, known: Array, leaves: Leaves) -> Work:
+    """What rows out of order have done to the windows of a kind; ``had`` is what was shown of each ``known`` one."""
+    cuts = leaves.cuts() if isinstance(kind.assembly.window, Punctuation) else 0
+    if had is None or not len(found):
+        return Work(splits=cuts)
+    late = np.cumsum(np.append(0, leaves.late()))
+    run, _ = leaves.runs()
+    moved = known & (had.starts != found.starts) & (late[found.last] > late[run[found.last - 1]])
+    within = late[found.last] > late[found.first]
+    again = told & known & (moved | within | (found.ends < had.ends))
+    # Where the first row of a window is new, the edge before it lies where it was.
+    moved &= ~leaves.fresh[found.first]
+    return Work(splits=cuts + int(moved.sum()), recomputations=int(again.sum()))
 
 
 def _matched(shown: _Shown, found: Found) -> tuple[Array, Array]:

@@ -14,19 +14,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from workbench.kernels.gaps import latest
 from workbench.kernels.slicing import slice_starts
-from workbench.logical import AnyWindow, ContextFree, CountWindow, EachRow, LastRows, Punctuation, Session
+from workbench.logical import ContextFree, CountWindow, LastRows, Punctuation, Session
 from workbench.plan import grid_of
-from workbench.runtime.branches.base import Clock
+from workbench.runtime.branches.base import Clock, table_of
 from workbench.runtime.branches.leaves import Leaves
+from workbench.runtime.notifying import NEVER as NEVER
 from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
-
-#: When a window closes that no watermark closes.
-NEVER = 2 * LIMIT - 1
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,14 @@ class Edges(ABC):
     @abstractmethod
     def windows(self, leaves: Leaves, clock: Clock) -> Found:
         """The windows that are not settled, of those still to be filled only the next."""
+
+    def remembered(self) -> pa.RecordBatch:
+        """What must be there after a restart; inverse of :meth:`recall`."""
+        return table_of([self.base])
+
+    def recall(self, table: pa.RecordBatch) -> None:
+        """Go on from what was remembered."""
+        self.base = table.column(0).to_numpy().copy()
 
     def whole(self, found: Found, leaves: Leaves) -> Array:
         """Which windows cannot reach back to rows before the first of these leaves."""
@@ -265,19 +272,3 @@ class SessionEdges(Edges):
         session = np.cumsum(begins)
         ends = np.maximum.reduceat(leaves.until, np.flatnonzero(begins)) if len(leaves) else leaves.until
         return np.where((leaves.lasts < horizon) & (ends[session - 1] > horizon), session, -1)
-
-
-def edges_of(window: AnyWindow) -> Edges:
-    """The edges of a window type."""
-    match window:
-        case Session():
-            return SessionEdges(window)
-        case CountWindow():
-            return CountEdges(window)
-        case LastRows():
-            return LastEdges(window)
-        case Punctuation():
-            return MarkEdges(window)
-        case EachRow():
-            raise TypeError("windows of single rows are not found by their edges")
-    return GridEdges(window)

@@ -83,6 +83,19 @@ class Leaves:
         run = np.cumsum(new) - 1
         return first[run], np.append(first[1:], len(self))[run]
 
+    def late(self) -> Array:
+        """Which leaves are rows of this micro-batch that one of the rows before it stands behind, of the same key."""
+        _, last = self.runs()
+        older = np.cumsum(np.append(0, ~self.fresh))  # how many of those before stand before each leaf
+        return self.fresh & (older[last] > older[:-1])
+
+    def cuts(self) -> int:
+        """How many times marks of this micro-batch lie between two neighbours of before, the later not a mark."""
+        older = np.flatnonzero(~self.fresh)
+        marks = np.cumsum(np.append(0, self.fresh & self.marks))[older]
+        cut = (np.diff(marks) > 0) & (np.diff(self.keys[older]) == 0) & ~self.marks[older[1:]]
+        return int(cut.sum())
+
     def merged(self, group: Array, kinds: Sequence[PartialKind]) -> Leaves:
         """The leaves of each group, which are neighbours, as one slice."""
         first = np.flatnonzero(np.append(True, np.diff(group) != 0)[: len(group)])

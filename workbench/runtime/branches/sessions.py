@@ -24,7 +24,7 @@ from workbench.logical import Session
 from workbench.plan import Assembly, Bounds, SharedPlan
 from workbench.results import Status
 from workbench.runtime.assembling import Cells, Emitted, emit_cells
-from workbench.runtime.branches.base import Branch, Clock, rearranged, table_of
+from workbench.runtime.branches.base import Branch, Clock, Work, rearranged, table_of
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.branches.leaves import by_partial, combined
 
@@ -92,6 +92,7 @@ class SessionWindows(Branch):
 
     def advance(self, clock: Clock, late: dict[int, int]) -> Emitted:
         fresh = sum(map(len, self._entries))
+        self.work = Work()
         merged, withdrawn, new = (
             self._merge() if fresh else (self._open, self._open[:0], np.zeros(len(self._open), bool))
         )
@@ -129,6 +130,8 @@ class SessionWindows(Branch):
             np.maximum.reduceat(every.revisions, first),
             combined(group, every.fields, self._kinds),
         )
+        # Fragments of this micro-batch that unite have been no slices; sessions that were open have.
+        self.work = Work(merges=int((~fresh).sum()) - len(np.unique(group[~fresh])))
         moved = (every.shown != Status.ABSENT) & (every.starts != merged.starts[group])
         return merged, every[moved], np.logical_or.reduceat(fresh, first)
 

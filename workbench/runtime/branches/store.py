@@ -107,7 +107,7 @@ class SliceStore:
         if not len(rows):
             return
         for scans in self.scans:
-            scans.touch(int(rows.min()))
+            scans.touch(rows)
         turn = _turns(rows * self.keys + keys)
         for number in range(int(turn.max()) + 1):
             mine = np.flatnonzero(turn == number) if turn.max() else slice(None)

@@ -1,0 +1,96 @@
+"""What browser tests do to a dashboard or a form, and what they read off it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from benchmarks.lab import LabPage
+
+#: Grounds of the two themes, as the browser writes colours.
+LIGHT, DARK = "rgb(255, 255, 255)", "rgb(17, 20, 24)"
+
+#: Lines and range of each figure on show in the newest dashboard: per line its key, form and points.
+LINES = """() => {
+  const models = [...(window.Bokeh?.documents.at(-1)?._all_models.values() ?? [])]
+  if (models.length === 0) return {figures: []}
+  const {start, end} = models.find((model) => model.type === "Range1d")
+  const figures = models.filter((model) => model.type === "ColumnDataSource" && "first" in model.data)
+  return {start, end, figures: figures.map(({data}) => data.label.map((label, line) => ({
+    label, alpha: data.alpha[line], dash: data.dash[line].length,
+    x: Array.from(data.xs[line]), y: Array.from(data.ys[line]),
+  })))}
+}"""
+
+
+def press(page: LabPage, text: str) -> None:
+    """Press the first button of that very text."""
+    page.page.get_by_role("button", name=text, exact=True).first.click()
+
+
+def choose(page: LabPage, offered: str, text: str) -> None:
+    """Take the option of that text in the first select box that offers ``offered``."""
+    option = page.page.locator(f'option:text-is("{offered}")')
+    page.page.locator("select:visible", has=option).first.select_option(label=text)
+
+
+def theme(page: LabPage, name: str) -> None:
+    """Change JupyterLab's theme to ``'Light'`` or ``'Dark'``; a dashboard, if there is one, has followed then."""
+    page.page.evaluate(
+        "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", f"JupyterLab {name}"
+    )
+    wait_until(page, lambda: ground(page) in (None, {"Light": LIGHT, "Dark": DARK}[name]), f"the ground to be {name}")
+
+
+def ground(page: LabPage) -> str | None:
+    """The colour behind the first dashboard, None without one."""
+    found: str | None = page.page.evaluate(
+        "() => { const each = document.querySelector('.bk-Column'); "
+        "return each && getComputedStyle(each).backgroundColor }"
+    )
+    return found
+
+
+def span(page: LabPage) -> tuple[float, float]:
+    """The visible range of the newest dashboard, in milliseconds since 1970."""
+    seen = page.page.evaluate(LINES)
+    return seen["start"], seen["end"]
+
+
+def labels(page: LabPage) -> list[str]:
+    """The keys that the first figure of the newest dashboard draws, in their order."""
+    found: list[str] = page.page.evaluate(f"() => [...new Set((({LINES})().figures[0] ?? []).map((l) => l.label))]")
+    return found
+
+
+def wait_until(page: LabPage, condition: Any, what: str, seconds: float = 30) -> None:
+    """Wait until ``condition()`` holds; else a screenshot is left."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            page.screenshot("failure")
+            raise AssertionError(f"waited in vain for {what}; errors of the page: {page.errors}")
+        time.sleep(0.1)
+
+
+def wait_calm(page: LabPage) -> None:
+    """Wait until two screenshots of the page in a row are the same, or four seconds for one that moves."""
+    before, deadline = b"", time.monotonic() + 4
+    while time.monotonic() < deadline:
+        now = page.page.screenshot()
+        if now == before:
+            return
+        before = now
+        time.sleep(0.3)
+
+
+def drag(page: LabPage, distance: int, index: int = 0) -> None:
+    """Drag the middle of a figure by so many pixels to the right."""
+    page.figure(index).evaluate("(element) => element.scrollIntoView({block: 'center'})")
+    box = page.figure(index).bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.page.mouse.move(x, y)
+    page.page.mouse.down()
+    page.page.mouse.move(x + distance / 2, y, steps=4)
+    page.page.mouse.move(x + distance, y, steps=4)
+    page.page.mouse.up()

@@ -1,0 +1,39 @@
+"""Rows of one key and time taken together, and results spread over them again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.kernels.peers import begin_moments, spread
+
+
+def moments(times: list[int], runs: list[int], cut: int) -> list[int]:
+    """Found in two parts, as by two threads."""
+    found: list[int] = []
+    for low, high in ((0, cut), (cut, len(times))):
+        starts = np.full(high - low + 1, -1, np.int32)
+        count = begin_moments(np.array(times), np.array(runs), low, high, starts)
+        found += starts[:count].tolist()
+    return found
+
+
+def test_a_moment_begins_with_another_time_or_another_key() -> None:
+    """The example of the module; and a key that begins with the time at which the one before it ended."""
+    for cut in range(8):
+        assert moments([1, 1, 2, 2, 2, 2, 3], [0, 5, 7], cut) == [0, 2, 5, 6]
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.integers(0, 3))
+def test_every_row_has_the_value_of_its_moment_and_no_other_row_is_touched(peers: list[int], before: int) -> None:
+    at = np.cumsum([before, *peers]).astype(np.int32)
+    values = np.arange(len(peers)) + 10.0
+    whole: Any = np.full(int(at[-1]) + 4, -1.0)
+    spread(values, at, whole[before : at[-1]])
+    expected = (
+        [-1.0] * before + [value for value, n in zip(values, peers, strict=True) for _ in range(n)] + [-1.0] * 4
+    )
+    assert whole.tolist() == expected

@@ -1,0 +1,380 @@
+"""Window types of a user's against the built-in ones and the oracle, in any order, split and after any restart."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+import user_windows
+from answers import answer_of, assert_same, check
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import SCHEMA, SECOND, streams
+
+import workbench
+from workbench.errors import DataError, QueryError
+from workbench.language import parse_queries, query, sql_of
+from workbench.language.builder import count
+from workbench.logical import Stream, Workload
+from workbench.logical.user_windows import WINDOW_TYPES
+from workbench.plan import SharedPlan, compile_workload, explain
+from workbench.runtime import BucketOperator
+from workbench.runtime.engine import Engine
+from workbench.runtime.reference import reference
+
+#: A built-in form and the same of a user's.
+PAIRS = [
+    ("window(ts, '5 seconds')", "u_tumbling(INTERVAL '5' SECOND)"),
+    ("window(ts, '7 seconds', '3 seconds', '1 second')", "u_tumbling(7000000, 3000000, 1000000)"),
+    ("gap_window(ts, '2 seconds')", "u_visits(INTERVAL '2 seconds')"),
+    ("punctuation_window(b)", "u_marks(b)"),
+    ("punctuation_window(x > 25)", "u_marks(x > 25.0)"),
+    ("last(3, '4 seconds')", "u_last(3, INTERVAL '4' SECOND)"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _types() -> Iterator[None]:
+    for name, cls in user_windows.ALL.items():
+        workbench.window_type(name, cls)
+    yield
+    WINDOW_TYPES._latest.clear()
+
+
+def workload(forms: list[str], delay: int = 0, lateness: int = 0, keyed: bool = True) -> Workload:
+    stream = Stream("s", SCHEMA, "ts", delay * SECOND, lateness * SECOND)
+    key = "k, " if keyed else ""
+    text = ";".join(f"SELECT {key}count(*) AS n, max(x) AS x FROM s GROUP BY {key}{form}" for form in forms)
+    return Workload(stream, parse_queries(text, {"s": stream}, name="q"))
+
+
+def alone(batches: list[pa.Table]) -> list[pa.Table]:
+    """The rows with times of their own, a microsecond or more apart."""
+    total = 0
+    found = []
+    for batch in batches:
+        shifts = pa.array(range(total, total + len(batch)), pa.duration("us"))
+        found.append(batch.set_column(0, SCHEMA[0], pc.add(batch.column("ts"), shifts)))
+        total += len(batch)
+    return found
+
+
+def restarted(plan: SharedPlan, batches: list[pa.Table], when: list[bool], buckets: int) -> Engine:
+    """An engine that has run all batches, its operators made anew from what was written where ``when`` says so."""
+    engine = Engine(plan, buckets=buckets)
+    written: list[tuple[bytes | None, dict[int, bytes]]] = [(None, {})] * buckets
+    for batch, again in zip([*batches, None], when, strict=True):
+        engine.step([] if batch is None else [batch], finish=batch is None)
+        for bucket, operator in enumerate(engine.operators):
+            changes = operator.changes()
+            kept = {key: value for key, value in written[bucket][1].items() if key not in changes.remove}
+            written[bucket] = (changes.meta, kept | changes.put)
+            if again:
+                engine.operators[bucket] = BucketOperator(plan)
+                engine.operators[bucket].load(changes.meta, written[bucket][1].values())
+    return engine
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.sampled_from(PAIRS), min_size=1, max_size=3, unique=True),
+    streams(),
+    st.integers(0, 12),
+    st.sampled_from([0, 0, 5, 20]),
+    st.booleans(),
+    st.data(),
+)
+def test_equal_to_the_built_in_ones_and_the_oracle(
+    pairs: list[tuple[str, str]],
+    batches: list[pa.Table],
+    delay: int,
+    lateness: int,
+    keyed: bool,
+    data: st.DataObject,
+) -> None:
+    batches = alone(batches)
+    asked = workload([form for pair in pairs for form in pair], delay, lateness, keyed)
+    when = data.draw(st.lists(st.booleans(), min_size=len(batches) + 1, max_size=len(batches) + 1))
+    engine = restarted(compile_workload(asked), batches, when, data.draw(st.integers(1, 2)))
+    expected, late = reference(asked, batches)
+    names = [each.name for each in asked.queries]
+    for (builtin, own), pair in zip(zip(names[::2], names[1::2], strict=True), pairs, strict=True):
+        assert_same(answer_of(engine.results[own]), expected[own])
+        found = answer_of(engine.results[own])
+        if pair[0].startswith("gap_window"):
+            # A late row of a session that is open is in time; here rows behind the watermark are late altogether.
+            if late[own] == late[builtin]:
+                assert_same(found, expected[builtin])
+        else:
+            assert_same(found, expected[builtin])
+    assert engine.late == late
+
+
+@settings(max_examples=100, deadline=None)
+@given(streams(), st.integers(0, 12), st.sampled_from([0, 5]), st.sampled_from([1.5, 30.0]))
+def test_windows_by_distance_equal_the_oracle(
+    batches: list[pa.Table], delay: int, lateness: int, step: float
+) -> None:
+    asked = workload([f"u_moved(x, {step})", "u_visits(1500000)"], delay, lateness)
+    engine = Engine(compile_workload(asked), buckets=2)
+    engine.run(batches)
+    check(asked, batches, engine)
+
+
+def rows(*given: tuple[float, float | None]) -> pa.Table:
+    """Rows of (time in seconds, x), key a."""
+    size = len(given)
+    times = pa.array([round(time * SECOND) for time, _ in given], pa.int64()).cast(SCHEMA[0].type)
+    x = pa.array([value for _, value in given], pa.float64())
+    none = [pa.nulls(size, kind) for kind in SCHEMA.types]
+    return pa.table([times, ["a"] * size, none[2], x, none[4], none[5]], schema=SCHEMA)
+
+
+def told(engine: Engine) -> list[tuple[float, float, int, str, int]]:
+    found = engine.results["q"].table().to_pylist()
+    return [
+        (r["window_start"].timestamp(), r["window_end"].timestamp(), r["n"], r["status"], r["revision"])
+        for r in found
+    ]
+
+
+def test_windows_by_distance_by_hand() -> None:
+    """::
+
+    time   1    2    3    5    8
+    x     10   14   15   16   21     step 5: 15 and 21 begin windows
+          [---------)[---------)
+    """
+    engine = Engine(compile_workload(workload(["u_moved(x, 5.0)"], delay=2)))
+    engine.step([rows((1, 10.0), (3, 15.0), (2, 14.0))])
+    engine.step([rows((8, 21.0), (5, 16.0))])
+    assert told(engine) == [(1, 3, 2, "final", 0), (3, 8, 2, "provisional", 0), (8, 8.000001, 1, "provisional", 0)]
+    engine.step([], finish=True)
+    assert [row[3] for row in told(engine)] == ["final"] * 3
+
+
+def test_a_late_row_moves_edges_and_results_are_revised() -> None:
+    engine = Engine(compile_workload(workload(["u_moved(x, 5.0)"], lateness=60)))
+    engine.step([rows((1, 10.0), (4, 12.0), (6, 16.0), (9, 30.0))])
+    assert told(engine)[:2] == [(1, 6, 2, "final", 0), (6, 9, 1, "final", 0)]
+    engine.step([rows((3, 15.0))])
+    assert told(engine)[:2] == [(1, 3, 1, "revised", 1), (3, 9, 3, "revised", 1)]
+
+
+def test_slices_are_shared_and_rows_kept_only_where_figure_4_says_so() -> None:
+    forms = ["window(ts, '1 second')", "u_tumbling(3000000, 2000000)", "u_marks(b)"]
+    text = explain(compile_workload(workload(forms)))
+    assert "slices  cut at every 1 second, the edges of u_tumbling(3000000, 2000000)" in text
+    assert (
+        "q_2: user-defined context free windows, measure time, commutative functions, rows in order: rows are" in text
+    )
+    assert "folded at once, as slices never split" in text
+    assert "q_3: user-defined forward context free windows" in text
+    assert "rows are kept, because an earlier row can be a new edge; slices split" in text
+    plan = compile_workload(workload(forms[:2]))
+    assert len(plan.folds) == 1
+    engine = Engine(plan)
+    (report,) = engine.step([rows((0.5, 1.0), (1.5, 2.0), (2.5, 3.0))])
+    assert (report.tuples, report.slices) == (0, 3)
+
+
+def test_settled_rows_become_one_slice_a_window() -> None:
+    engine = Engine(compile_workload(workload(["u_visits(2000000)"])))
+    engine.step([rows(*((second / 2, 1.0) for second in range(100)))])
+    (report,) = engine.step([rows((49.75, 1.0))])
+    assert (report.tuples, report.slices) == (1, 1)
+
+
+def test_the_builder_and_printed_sql() -> None:
+    stream = Stream("s", SCHEMA, "ts", 0)
+    built = query(stream).group_by("k").form("u_moved", "x + 1", 2.5).select(n=count()).build("q")
+    (spoken,) = parse_queries("SELECT count(*) AS n FROM s GROUP BY k, u_moved(x + 1, 2.5)", {"s": stream}, name="q")
+    assert built == spoken
+    assert built.windows[0].label == "u_moved(x + 1.0, 2.5)"
+    text = "SELECT count(*) AS n FROM s GROUP BY u_visits(INTERVAL '90' SECOND)"
+    (timed,) = parse_queries(text, {"s": stream}, name="q")
+    for each in (built, timed):
+        assert parse_queries(sql_of(each), {"s": stream}, name="q") == (each,)
+
+
+def test_a_plan_carries_its_window_types_to_processes_that_do_not_know_them(tmp_path: Path) -> None:
+    plan = compile_workload(workload(["u_tumbling(5000000)", "u_visits(2000000)", "u_last(2, 4000000)"]))
+    (tmp_path / "plan").write_bytes(pickle.dumps(plan))
+    code = (
+        "import pickle, sys; from pathlib import Path\n"
+        "plan = pickle.loads(Path(sys.argv[1]).read_bytes())\n"
+        "assert 'user_windows' not in sys.modules\n"
+        "from workbench.runtime.engine import Engine\n"
+        "import pyarrow as pa\n"
+        "schema = plan.stream.schema\n"
+        "times = pa.array([0, 3_000_000, 4_000_000], schema[0].type)\n"
+        "table = pa.table([times] + [pa.nulls(3, field.type) for field in list(schema)[1:]], schema=schema)\n"
+        "print([sorted(r['n'] for r in s.table().to_pylist()) for s in Engine(plan).run([table]).values()])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "plan")], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout == "[[3], [1, 2], [2, 2]]\n", done.stderr
+
+
+def only(**methods: Any) -> type:
+    return type("Odd", (), methods)
+
+
+@pytest.mark.parametrize(
+    ("cls", "message"),
+    [
+        (only(), "window type `odd`: the class has one of three interfaces, got none of them"),
+        (only(notify=lambda s, c, t: None, next_edge=lambda s, t: 1), "got `next_edge` and `notify`"),
+        (only(next_edge=lambda s, t: 1), "window type `odd`: the class has no method `trigger`"),
+        (only(notify_context=lambda s, c, t: None), "the class has no method `earliest`"),
+        (only(notify=lambda s, c: None), "`notify` has other parameters than it is called with"),
+        (only(notify=lambda s, c, *rest: None), "`notify` has other parameters than it is called with"),
+        (only(next_edge=lambda s, t, x: 1, trigger=lambda s, a, b: []), "`next_edge` has other parameters"),
+        (only(notify=lambda s, c, t: None, fields={"n": "int64"}), "field `n` must be a type and a value"),
+        (only(notify=lambda s, c, t: None, fields={"n": ("int64", "x")}), "the value `x` of field `n` is no `int64`"),
+        (only(notify=lambda s, c, t: None, fields={"end": ("int64", 0)}), "`end` is what the context itself has"),
+        (only(notify=lambda s, c, t: None, fields={"a b": ("int64", 0)}), "`a b` is no name for a field"),
+        (only(notify=lambda s, c, t: None, fields=["n"]), "`fields` must name what is kept of a key"),
+    ],
+)
+def test_a_class_that_lacks_something_is_refused(cls: type, message: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        workbench.window_type("odd", cls)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("window", "`window` is built in and cannot be defined anew"),
+        ("sum", "`sum` is built in"),
+        ("upper", "`upper` is built in"),
+        ("a b", "`a b` is no name for a window type"),
+    ],
+)
+def test_names_of_the_language_are_taken(name: str, message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        workbench.window_type(name, user_windows.Tumbling)
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ("u_moved()", "`u_moved` reads 1 values of each row, got 0\n"),
+        ("u_moved(x)", "window type `u_moved`: `__init__` failed: TypeError"),
+        ("u_moved(1.5, 2.0)", "`u_moved` reads a value of each row here, got a constant"),
+        ("u_moved(nothing, 2.0)", "unknown column `nothing` in `s`"),
+        ("u_moved(x, k)", "expected a number"),
+        ("u_movd(x, 1.0)", "did you mean `u_moved`?"),
+        ("u_tumbling(5000000) FILL ZERO", "FILL needs windows that are there without rows"),
+    ],
+)
+def test_a_call_that_makes_no_sense_is_refused_and_underlined(form: str, message: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        workload([form])
+    assert message in str(caught.value)
+    assert "^" in str(caught.value)
+
+
+def failing(cls: type, *batches: pa.Table, form: str = "odd()") -> str:
+    """The error of a class at its first rows."""
+    workbench.window_type("odd", cls)
+    engine = Engine(compile_workload(workload([form])))
+    with pytest.raises(DataError) as caught:
+        engine.run(list(batches) or [rows((1, 1.0), (2, 2.0))])
+    return str(caught.value)
+
+
+def _next_second(self: object, time: int) -> int:
+    return time // SECOND * SECOND + SECOND
+
+
+class _Edges:
+    def trigger(self, after: int, until: int) -> Any:
+        return [(0, until)]
+
+
+@pytest.mark.parametrize(
+    ("cls", "message"),
+    [
+        (only(notify=lambda s, c, t: 1 / 0), "`notify` failed: ZeroDivisionError: division by zero\nhint"),
+        (only(notify=lambda s, c, t: setattr(c, "m", 1)), "`m` is none of the `fields`: there are none"),
+        (only(notify=lambda s, c, t: c.end(t + 5)), "ValueError: no window is open"),
+        (only(notify=lambda s, c, t: c.begin(t + 5)), "a window cannot begin at 1000005, which is not between"),
+        (only(notify=lambda s, c, t: c.begin(0.5)), "`0.5` is no time: whole microseconds"),
+        (only(notify_context=lambda s, c, t: c.add(5, 5), earliest=lambda s, c: None), "cannot end at 5, before it"),
+        (only(notify_context=lambda s, c, t: c.add(t, 9), earliest=lambda s, c: None), "cannot end at 9, before it"),
+        (only(notify_context=lambda s, c, t: c.add(0, 1 << 40), earliest=lambda s, c: None), "no two windows of"),
+        (only(notify_context=lambda s, c, t: c.remove(0, 1), earliest=lambda s, c: None), "no window (0, 1)"),
+        (only(notify_context=lambda s, c, t: None, earliest=lambda s, c: "x"), "`earliest` gave `x`, which is"),
+        (type("A", (_Edges,), {"next_edge": lambda s, t: t}), "`next_edge(-48576)` gave `-48576`, which is"),
+        (type("B", (_Edges,), {"next_edge": lambda s, t: "x"}), "gave `x`, which is no later time"),
+        (type("C", (_Edges,), {"next_edge": _next_second}), "windows must begin one"),
+        (
+            only(next_edge=_next_second, trigger=lambda s, a, b: [(b - 1, b)]),
+            "a window has a bound at 1970-01-01 00:00:02.999999, where `next_edge` tells no edge",
+        ),
+        (
+            only(next_edge=_next_second, trigger=lambda s, a, b: [(b, b + 1)]),
+            "which is no window that ends in between",
+        ),
+        (only(next_edge=_next_second, trigger=lambda s, a, b: 5), "`trigger` failed: TypeErr"),
+    ],
+)
+def test_errors_of_the_class_name_it_and_the_method(cls: type, message: str) -> None:
+    text = failing(cls)
+    assert text.startswith("window type `odd`: ")
+    assert message in text
+    assert "\nhint: it is called as " in text
+
+
+def test_edges_that_end_and_rows_beyond_them() -> None:
+    """Two shifts and nothing after: rows before, between and behind are in no window."""
+
+    class Shifts:
+        edges = (10 * SECOND, 20 * SECOND, 30 * SECOND, 40 * SECOND)
+
+        def next_edge(self, time: int) -> int | None:
+            return next((edge for edge in self.edges if edge > time), None)
+
+        def trigger(self, after: int, until: int) -> list[tuple[int, int]]:
+            return [(a, b) for a, b in pairwise(self.edges) if after < b <= until and a != 20 * SECOND]
+
+    workbench.window_type("shifts", Shifts)
+    asked = workload(["shifts()", "window(ts, '10 seconds')"], delay=5)
+    batches = [rows((25, 1.0), (12, 2.0), (3, 9.0)), rows((38, 3.0), (20, 1.0), (19.5, 2.0)), rows((90, 1.0))]
+    engine = Engine(compile_workload(asked))
+    engine.run(batches)
+    check(asked, batches, engine)
+    assert [row[:3] for row in told(engine)] == [(10, 20, 1), (30, 40, 1)]
+
+
+def test_a_query_with_rows_kept_cannot_begin_in_the_middle_and_a_context_free_one_can() -> None:
+    one, two, three = workload(["window(ts, '1 second')", "u_tumbling(2000000)", "u_visits(1)"]).queries
+    engine = Engine(compile_workload(Workload(one.stream, (one,))))
+    engine.step([rows((1, 1.0))])
+    with pytest.raises(QueryError, match="what earlier rows mean to them is not known"):
+        engine.change(compile_workload(Workload(one.stream, (one, three)), running=engine.plan))
+    engine.change(compile_workload(Workload(one.stream, (one, two)), running=engine.plan))
+    engine.step([rows((1.5, 1.0), (2, 1.0), (3, 1.0))])
+    engine.step([], finish=True)
+    starts = [row["window_start"].timestamp() for row in engine.results[two.name].table().to_pylist()]
+    assert starts == [2.0]
+
+
+def test_a_new_definition_is_for_queries_to_come() -> None:
+    workbench.window_type("odd", user_windows.Marks)
+    (old,) = workload(["odd(b)"]).queries
+    workbench.window_type("odd", user_windows.Tumbling)
+    (new,) = workload(["odd(5000000)"]).queries
+    assert old.windows[0] != new.windows[0]
+    assert old.windows[0].label == "odd(b)"
