@@ -50,7 +50,7 @@ class Controls:
         self.views = RadioButtonGroup(
             labels=["Lines", "Multiples", "Table", "Plan", "Code"], active=0, stylesheets=sheets
         )
-        self.level = Select(options=[AUTO], value=AUTO, width=140, stylesheets=sheets)
+        self.level = Select(options=[AUTO], value=AUTO, width=180, stylesheets=sheets)
         self.pause = Toggle(label="Pause", stylesheets=sheets)
         self.options = Toggle(label="Options", stylesheets=sheets)
         self.finer = Toggle(label="", visible=False, stylesheets=sheets)
@@ -59,7 +59,9 @@ class Controls:
             options=[(AUTO, "theme: auto"), ("light", "light"), ("dark", "dark")],
             value=theme, width=130, stylesheets=sheets,
         )  # fmt: skip
-        self.menu = Select(options=[NOTHING], value=NOTHING, width=94, visible=False, stylesheets=sheets)
+        self.menu = Select(options=[NOTHING], value=NOTHING, width=86, visible=False, stylesheets=sheets)
+        for model in (self.views, modes, self.pause, self.level, self.menu, self.options):
+            model.margin = (5, 3)  # so that all of them stand in one line where a page has the room
         self.header = Row(
             self._title, self.views, modes, self.pause, self.level, self.menu, self.options,
             sizing_mode="stretch_width",

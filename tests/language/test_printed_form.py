@@ -8,9 +8,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlglot.dialects.spark import Spark
 
 from workbench.language import parse_queries
+from workbench.language.printed import sql_of
 from workbench.logical import Call, Column, Expression, Literal, Stream
+from workbench.logical.expressions import quote_name
 
 STREAM = Stream(
     "rows",
@@ -121,3 +124,22 @@ def test_text_reads_back(value: str) -> None:
     literal = Literal(pa.string(), value)
     condition = call(BOOL, "equal", literal, Literal(pa.string(), ""))
     assert read(str(condition)) == condition
+
+
+def test_words_of_sql_can_be_columns() -> None:
+    """Every word that the parser knows, as a key, as a value and as the time, is read back where it is printed."""
+    words = sorted(word.lower() for word in Spark.Tokenizer.KEYWORDS if word.isidentifier() and word.isascii())
+    assert {"when", "select", "from", "date"} <= set(words)
+    for word in words:
+        name = quote_name(word)
+        values = Stream("t", pa.schema([("at_time", pa.timestamp("us")), (word, pa.float64())]), "at_time", 0)
+        times = Stream("t", pa.schema([(word, pa.timestamp("us"))]), word, 0)
+        for stream, sql in (
+            (values, f"SELECT {name}, count(*) AS n FROM t WHERE {name} > 1 GROUP BY {name}, zoom(at_time, '1 day')"),
+            (values, f"SELECT avg({name} + 1) AS {name} FROM t WHERE {name} > 1 GROUP BY zoom(at_time, '1 day')"),
+            (times, f"SELECT count(*) AS n FROM t GROUP BY zoom({name}, '1 day')"),
+        ):
+            (query,) = parse_queries(sql, {"t": stream}, name="q")
+            assert parse_queries(sql_of(query), {"t": stream}, name="q") == (query,), word
+    assert quote_name("When") == "`When`"
+    assert quote_name("date") == "date"

@@ -166,6 +166,10 @@ def test_a_source_that_does_not_fit_is_refused(options: dict[str, Any], message:
 def test_files_that_are_not_there_or_not_parquet(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="no file"):
         make_source("s", tmp_path / "nothing.parquet", time="ts")
+    (tmp_path / "sales.csv").write_text("ts\n2024-01-01\n")
+    with pytest.raises(SourceError, match=r"no file `.*sale\.csv`\nhint: in `.*`: did you mean `sales\.csv`\?"):
+        make_source("s", tmp_path / "sale.csv", time="ts")
+    (tmp_path / "sales.csv").unlink()
     with pytest.raises(SourceError, match="holds no file of events"):
         make_source("s", tmp_path, time="ts")
     (tmp_path / "bad.parquet").write_text("no")

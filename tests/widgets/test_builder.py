@@ -190,6 +190,12 @@ def test_a_stream_without_numbers_has_a_form_as_well() -> None:
     assert form.by == {}
 
 
+def test_columns_named_by_words_of_sql(stage: Stage) -> None:
+    schema = pa.schema([("when", pa.timestamp("us", "UTC")), ("from", pa.string()), ("amount", pa.float64())])
+    draft = Draft(Stream("sales", schema, "when", 0), ("from",), (Value("avg", "amount"),))
+    assert parse_queries(draft.sql(), {"sales": draft.stream}, name="q")
+
+
 def test_the_import_alone_makes_no_widget() -> None:
     """A layout at the top of a module would be a comm of its own in every kernel."""
     code = "import workbench.widgets, ipywidgets; print(len(ipywidgets.widgets.widget._instances))"

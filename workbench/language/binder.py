@@ -16,7 +16,7 @@ from workbench.language.sources import SourceBinder
 from workbench.language.sql import SqlText
 from workbench.language.windows import bind_form, is_form, refuse_form
 from workbench.logical import AnyWindow, EachRow, Expression, Field, Literal, Named, Query
-from workbench.logical.expressions import aggregate_calls
+from workbench.logical.expressions import aggregate_calls, quote_name
 
 #: Clauses that a statement may have.
 _CLAUSES = {"expressions", "from_", "where", "group", "having", "fill", "joins", "with_", "windows"}
@@ -130,7 +130,7 @@ class _StatementBinder:
         return _Group(keys, form[1])
 
     def _no_window_hint(self) -> str:
-        return _NO_WINDOW_HINT.format(time=self._relation.view.time)
+        return _NO_WINDOW_HINT.format(time=quote_name(self._relation.view.time))
 
     def _form(self, node: exp.Expr) -> tuple[AnyWindow, ...]:
         return bind_form(self._text, node, self._relation.view, self._binder("a window form").bind)

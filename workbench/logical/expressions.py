@@ -55,6 +55,17 @@ _BINDING = {
 _COMPARISON = 4
 _CLOSED = 8
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+#: Words that SQL does not read as a name everywhere where a name can stand.
+_WORDS = frozenset(
+    (
+        "all", "alter", "and", "as", "between", "case", "create", "cross", "cube", "distinct", "drop", "else",
+        "except", "false", "fetch", "for", "from", "glob", "grant", "having", "ilike", "inner", "insert",
+        "intersect", "interval", "into", "join", "lateral", "like", "limit", "lock", "minus", "not", "notnull",
+        "null", "offset", "on", "or", "outer", "partitioned_by", "qualify", "regexp", "returning", "revoke",
+        "rlike", "rollback", "rollup", "select", "serdeproperties", "tablesample", "then", "true", "uncache",
+        "union", "using", "values", "when", "where", "with", "xor",
+    )
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -210,8 +221,9 @@ def aggregate_calls(expression: Expression) -> list[AggregateCall]:
 
 
 def quote_name(name: str) -> str:
-    """The name as SQL reads it back: between backticks unless it is a plain word."""
-    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+    """The name as SQL reads it back: between backticks unless it is a plain word that means nothing else."""
+    plain = _PLAIN_NAME.fullmatch(name) and name.lower() not in _WORDS
+    return name if plain else "`" + name.replace("`", "``") + "`"
 
 
 def _listed(expressions: tuple[Expression, ...]) -> str:

@@ -306,7 +306,9 @@ def _files(data: Any, kind: str | None) -> tuple[tuple[Path, ...], str]:
         raise SourceError("a source needs at least one file")
     for path in found:
         if not path.exists():
-            raise SourceError(f"no file `{path}`")
+            beside = [each.name for each in path.absolute().parent.glob("*") if each.is_file()]
+            hint = f"in `{path.absolute().parent}`: {did_you_mean(path.name, beside, 'file')}"
+            raise SourceError(f"no file `{path}`", hint=hint)
     kinds = {kind} if kind else {format_of(path) or "parquet" for path in found}
     if len(kinds) > 1:
         raise SourceError(f"files of several formats cannot be one source: {_listed(sorted(kinds))}")
