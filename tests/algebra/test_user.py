@@ -180,7 +180,7 @@ def test_explain_says_what_runs_in_python_and_why() -> None:
     text = explain(compile_workload(Workload(STREAM, bound("rms(x) AS r, longest(x) AS l, avg(x) AS a"))))
     assert "    p1    rms(x) <- q.rms(x)\n" in text
     assert "    p2    count(x) <- shared by q.rms(x), q.longest(x), q.avg(x)\n" in text
-    assert "    p3    longest(x), in order of time, in Python: Untyped global name 'MOST'" in text
+    assert "    p3    longest(x), in order of time, in Python: Untyped global name 'MOST'" in text, text
     assert "value   q.l = longest(x)" in text
     assert "#" not in text
 

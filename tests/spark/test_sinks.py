@@ -135,8 +135,9 @@ def test_what_no_sink_is(spark: Any, recording: Recorder, call: dict[str, Any], 
 
 
 def test_rows_of_nothing() -> None:
-    from workbench.results import Schema
+    from workbench.results import Level, Schema
     from workbench.results.rows import rows_of
 
-    empty = rows_of(Schema("q", (), (("key", pa.string()),), (("n", pa.int64()),)), [], [])
+    levels = (Level("1 minute", 60, 60),)
+    empty = rows_of(Schema("q", levels, (("key", pa.string()),), (("n", pa.int64()),)), [], [])
     assert empty.schema.names == ["level", "key", "window_start", "window_end", "n", "status", "revision"]
