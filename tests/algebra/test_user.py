@@ -21,6 +21,7 @@ from strategies import TYPES, X, streams, workloads
 
 import workbench
 from workbench.algebra import AGGREGATES, PARTIALS
+from workbench.algebra.user import telling
 from workbench.errors import DataError, QueryError
 from workbench.language import parse_queries, query
 from workbench.language.builder import agg
@@ -183,6 +184,16 @@ def test_explain_says_what_runs_in_python_and_why() -> None:
     assert "    p3    longest(x), in order of time, in Python: Untyped global name 'MOST'" in text, text
     assert "value   q.l = longest(x)" in text
     assert "#" not in text
+
+
+def test_messages_of_the_compiler_are_told_without_colours() -> None:
+    """Where colorama is installed, numba colours its messages."""
+    coloured = (
+        "\x1b[1m\x1b[1mFailed in nopython mode pipeline (step: frontend)\n\x1b[1mUntyped global name 'x':\x1b[0m\n"
+    )
+    assert telling(coloured) == "Untyped global name 'x'"
+    assert telling("\x1b[1mFailed in nopython mode") == "Failed in nopython mode"
+    assert telling("") == ""
 
 
 def test_two_queries_share_one_partial() -> None:

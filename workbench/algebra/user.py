@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import pickle
+import re
 import secrets
 import sys
 from collections import namedtuple
@@ -236,12 +237,17 @@ def _obstacle(entry: Definition) -> str | None:
         try:
             function(*values)
         except NumbaError as error:
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            telling = [line for line in lines if not line.startswith("Failed in")]
-            return (telling or lines or [type(error).__name__])[0][:100].rstrip(".:")
+            return telling(str(error)) or type(error).__name__
         except (ArithmeticError, ValueError):  # compiled, and the identity is outside of its domain
             continue
     return None
+
+
+def telling(message: str) -> str:
+    """The line of a message of numba's that says what is wrong; its colours, where there is colorama, are left out."""
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", message).splitlines() if line.strip()]
+    good = [line for line in lines if not line.startswith("Failed in")]
+    return next(iter(good or lines), "")[:100].rstrip(".:")
 
 
 def _adopt(entry: Definition, *, latest: bool) -> None:
