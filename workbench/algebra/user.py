@@ -244,7 +244,7 @@ def _obstacle(entry: Definition) -> str | None:
 
 
 def telling(message: str) -> str:
-    """The line of a message of numba's that says what is wrong; its colours, where there is colorama, are left out."""
+    """The line of a message of numba's that says what is wrong; without its colours, which colorama brings."""
     lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", message).splitlines() if line.strip()]
     good = [line for line in lines if not line.startswith("Failed in")]
     return next(iter(good or lines), "")[:100].rstrip(".:")
