@@ -5,7 +5,7 @@ says how many windows there are and how many rows are in them, which must be as 
 on a part of the rows that lasts for seconds (they handle each row in each window it is in), ours on all of them;
 speeds are rows a second. Both must be there: ``pip install 'winquery[peers]'``.
 
-Apache Flink's Python API is not among them: docs/spark.md says why.
+Apache Flink's Python API is not among them: its versions of Arrow and pandas need an environment of their own.
 """
 
 from __future__ import annotations
