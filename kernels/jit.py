@@ -40,9 +40,8 @@ def jit(function: F, *, keep: bool = True) -> F:
     """
     compiled: F = numba.njit(nogil=True, error_model="numpy")(function)
     if keep:
-        with suppress(
-            RuntimeError
-        ):  # numba: "no locator available", neither source folder nor the user's is writable
+        # numba: "no locator available", where neither the source folder nor the user's is writable.
+        with suppress(RuntimeError):
             compiled._cache = _DiskCache(function)  # type: ignore[attr-defined]
     return compiled
 

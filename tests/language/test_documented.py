@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from inprocess import InProcessRunner
 from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.language.operators import NAMED_HANDLERS, OPERATORS
@@ -15,8 +12,7 @@ from workbench.language.windows import FORMS
 from workbench.logical.expressions import INFIX
 from workbench.logical.functions import SQL_FUNCTIONS
 from workbench.logical.types import SQL_TYPES
-from workbench.notebook import api, commands, completion, magics
-from workbench.session import Session
+from workbench.notebook import commands, completion
 
 TEXT = (Path(__file__).parents[2] / "docs" / "sql.md").read_text(encoding="utf-8")
 CELLS = re.findall(r"```(?:python|sql)\n(.*?)```", TEXT, re.DOTALL)
@@ -53,17 +49,6 @@ def test_every_type_and_operator_is_there() -> None:
     operators = section("## Operators")
     words = {INFIX.get(name, "||") for name in OPERATORS.values()}
     assert {word for word in words if word not in operators} == set()
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
-    session = Session(launch=InProcessRunner)
-    for module in (api, commands, completion, magics):
-        monkeypatch.setattr(module, "default_session", lambda: session)
-    shell = InteractiveShell.instance()
-    magics.load_ipython_extension(shell)
-    yield shell
-    InteractiveShell.clear_instance()
 
 
 def test_the_examples_run(shell: InteractiveShell) -> None:

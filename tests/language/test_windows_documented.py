@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from inprocess import InProcessRunner
 from IPython.core.interactiveshell import InteractiveShell
-
-from workbench.logical.user_windows import WINDOW_TYPES
-from workbench.notebook import api, commands, completion, magics
-from workbench.session import Session
 
 TEXT = (Path(__file__).parents[2] / "docs" / "windows.md").read_text(encoding="utf-8")
 CELLS = re.findall(r"```(?:python|sql)\n(.*?)```", TEXT, re.DOTALL)
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
-    session = Session(launch=InProcessRunner)
-    for module in (api, commands, completion, magics):
-        monkeypatch.setattr(module, "default_session", lambda: session)
-    shell = InteractiveShell.instance()
-    magics.load_ipython_extension(shell)
-    yield shell
-    InteractiveShell.clear_instance()
-    WINDOW_TYPES._latest.clear()
 
 
 def test_the_examples_run(shell: InteractiveShell) -> None:
