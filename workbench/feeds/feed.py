@@ -17,7 +17,7 @@ import pyarrow as pa
 #: Fewer rows than this are not worth another task.
 TASK_ROWS = 50_000
 #: Rows of a micro-batch where nobody bounds them: of the first one, and at most.
-FIRST_ROWS, MOST_ROWS = 100_000, 2_000_000
+FIRST_ROWS, MOST_ROWS = 100_000, 8_000_000
 
 #: Which rows are out: what JSON can hold, by names that a feed chooses, except ``finished``, ``plan``, ``passed``.
 Position: TypeAlias = dict[str, Any]
@@ -102,9 +102,9 @@ def task_count(rows: int, tasks: int) -> int:
 
 
 def usual_rows(row: int) -> int:
-    """How many rows a micro-batch takes that begins at ``row``, where nobody bounds them: as many as came before.
+    """How many rows a micro-batch takes that begins at ``row``, where nobody bounds them: three times those before.
 
     The first results come soon, and a long recording pays for few micro-batches. By the position alone, so a second
     run is cut into the same ones, and the same rows are late.
     """
-    return min(max(row, FIRST_ROWS), MOST_ROWS)
+    return min(max(3 * row, FIRST_ROWS), MOST_ROWS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import tempfile
 import threading
 import time
 import uuid
@@ -18,6 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
@@ -35,6 +37,7 @@ from workbench.spark.fused import fold_pieces, open_plan, without_tables
 from workbench.spark.runner import Progress
 from workbench.spark.session import bucket_count, is_local, this_python
 from workbench.spark.shipping import ship
+from workbench.spark.spool import Spool
 from workbench.spark.tungsten import chosen, tungsten
 
 
@@ -104,8 +107,7 @@ class BackfillRunner(ABC):
         try:
             self._context.addJobTag(self._tag)
             with this_python(self._context):
-                payloads = self._results().toArrow().column("payload").to_pylist()
-            reports = [decode_report(payload) for payload in payloads]
+                reports = self._run()
             self._on_reports(reports)
             end = self._finished(reports)
         except Exception as error:  # whatever Spark raises ends the job: it is told as its progress
@@ -117,9 +119,17 @@ class BackfillRunner(ABC):
         self._progress = end
         self._over.set()
 
-    def _results(self) -> DataFrame:
-        """The reports of all buckets, lazily."""
-        end = BucketEnd(self._plan)
+    def _run(self) -> list[Report]:
+        """The reports of all buckets."""
+        # Below the context's own folder, which the JVM removes even when this process is killed.
+        with tempfile.TemporaryDirectory(prefix="winquery-", dir=self._context._temp_dir) as scratch:
+            spool = Spool.beside(Path(scratch), self._context)
+            sent = self._results(spool).toArrow().column("payload").to_pylist()
+            return [decode_report(spool.take(each)) for each in sent]
+
+    def _results(self, spool: Spool) -> DataFrame:
+        """What tasks send for the reports of all buckets, lazily."""
+        end = BucketEnd(self._plan, spool)
         folded = self._messages(tuple(range(bucket_count(self._context))))
         # A plain function: PySpark looks for the type hints of whatever it is given, and of an object finds none.
         return folded.groupBy("bucket").applyInArrow(lambda table: end(table), "payload binary")
@@ -213,12 +223,13 @@ class RecordingFold:
 class BucketEnd:
     """Levels 2 and 3 of one bucket, for ``applyInArrow``: all messages there will ever be into one report."""
 
-    def __init__(self, plan: SharedPlan) -> None:
+    def __init__(self, plan: SharedPlan, spool: Spool) -> None:
         self._plan = without_tables(plan)
+        self._spool = spool
 
     def __call__(self, messages: pa.Table) -> pa.Table:
         from workbench.runtime import BucketOperator
 
         operator = BucketOperator(open_plan(self._plan))
         report = operator.apply([*messages.column("payload").to_pylist(), signal(finish=True)])
-        return pa.table({"payload": pa.array([report], pa.binary())})
+        return pa.table({"payload": pa.array([self._spool.put(report)], pa.binary())})
