@@ -71,16 +71,16 @@ def test_the_limit_is_that_of_the_feed(tmp_path: Path) -> None:
 
 
 def test_without_a_limit_micro_batches_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each as large as all before it, from two rows to five: a function of where it begins, also after a restart."""
+    """Three times as large as all before it, from 2 rows to 20: by where it begins alone, also after a restart."""
     monkeypatch.setattr(feed, "FIRST_ROWS", 2)
-    monkeypatch.setattr(feed, "MOST_ROWS", 5)
-    source = reader(tmp_path, list(range(20)))
+    monkeypatch.setattr(feed, "MOST_ROWS", 20)
+    source = reader(tmp_path, list(range(40)))
     assert source.getDefaultReadLimit() == ReadAllAvailable()
     offsets = [source.initialOffset()]
     while not offsets[-1]["finished"]:
         offsets.append(source.latestOffset(offsets[-1], ReadAllAvailable()))
-    assert [offset["row"] for offset in offsets] == [0, 2, 4, 8, 13, 18, 20]
-    assert reader(tmp_path, list(range(20))).latestOffset(offsets[2], ReadAllAvailable())["row"] == 8
+    assert [offset["row"] for offset in offsets] == [0, 2, 8, 28, 40]
+    assert reader(tmp_path, list(range(40))).latestOffset(offsets[2], ReadAllAvailable())["row"] == 28
 
 
 def test_an_empty_recording_finishes_at_once(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ class Feed(Protocol):
     def advance(self, position: Position, limit: int | None) -> tuple[Position, bool]:
         """How far a micro-batch after ``position`` may go, and whether no row will ever follow. Never waits.
 
-        The position itself where there is nothing. ``limit`` bounds the rows, None leaves that to the feed. Raises SourceError where the feed
-        cannot go on; asked again after the cause is gone, it does.
+        The position itself where there is nothing. ``limit`` bounds the rows, None leaves that to the feed. Raises
+        SourceError where the feed cannot go on; asked again after the cause is gone, it does.
         """
         ...
 

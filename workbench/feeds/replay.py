@@ -22,8 +22,8 @@ class ReplayOptions:
     ``paths`` are files of one ``format`` (of :mod:`workbench.feeds.formats`) whose rows stand in order of arrival,
     ``schema`` the columns that they must have (None: whatever they have). ``arrival`` names the column of arrival
     times; None takes the event time. ``speed`` is microseconds of arrival per second of wall time, None is as fast as
-    possible. Rows that arrived up to ``resume_clock`` come without waiting. ``max_rows`` bounds a micro-batch (None: see
-    :func:`~workbench.feeds.feed.usual_rows`), ``tasks`` the tasks it is cut into (None: one per bucket).
+    possible. Rows that arrived up to ``resume_clock`` come without waiting. ``max_rows`` bounds a micro-batch (None:
+    see :func:`~workbench.feeds.feed.usual_rows`), ``tasks`` the tasks it is cut into (None: one per bucket).
     """
 
     replayable: ClassVar[bool] = True
@@ -43,7 +43,9 @@ class ReplayOptions:
 
     def open(self, time: str, folder: Path, now: Callable[[], float] = clocks.monotonic) -> ReplayFeed:
         """The feed; it writes nothing. Raises SourceError for a file that is missing or of another format."""
-        return ReplayFeed(self.recording(time), None if self.speed is None else Pace(self.speed, now), self.resume_clock)
+        return ReplayFeed(
+            self.recording(time), None if self.speed is None else Pace(self.speed, now), self.resume_clock
+        )
 
 
 class Pace:

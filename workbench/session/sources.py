@@ -41,9 +41,9 @@ class Source:
 
     ``arrival`` names the column that says when a row came in (None: rows come in file order, by the running
     maximum of the event time). ``speed`` is microseconds of arrival time per second, None for as fast as
-    possible; ``max_rows`` bounds a micro-batch, None leaves that to the feed. ``format`` is that of the files at ``paths``. ``checkpoint`` is the
-    folder from which a run goes on where the one before it ended; without one, every run begins anew. ``backfill``:
-    a recording is no stream but one job, with all windows final.
+    possible; ``max_rows`` bounds a micro-batch, None leaves that to the feed. ``format`` is that of the files at
+    ``paths``. ``checkpoint`` is the folder from which a run goes on where the one before it ended; without one, every
+    run begins anew. ``backfill``: a recording is no stream but one job, with all windows final.
     """
 
     stream: Stream
@@ -257,7 +257,7 @@ def _arrow(data: pa.Table | pd.DataFrame) -> pa.Table:
 
 
 def parse_replay(replay: str | float) -> float | None:
-    """Microseconds of arrival time per second of ``'1 day/s'``, ``'60x'`` or a factor; None for those without speed."""
+    """Microseconds of arrival time per second of ``'1 day/s'``, ``'60x'`` or a factor; None for those without one."""
     if _is(replay, "max") or _is(replay, "backfill"):
         return None
     try:

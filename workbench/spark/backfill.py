@@ -40,7 +40,6 @@ from workbench.spark.shipping import ship
 from workbench.spark.spool import Spool
 from workbench.spark.tungsten import chosen, tungsten
 
-
 #: Tasks of a recording for each core: enough that none waits long for another that has more to do.
 _TASKS = 2
 
@@ -123,19 +122,19 @@ class BackfillRunner(ABC):
         """The reports of all buckets."""
         # Below the context's own folder, which the JVM removes even when this process is killed.
         with tempfile.TemporaryDirectory(prefix="winquery-", dir=self._context._temp_dir) as scratch:
-            spool = Spool.beside(Path(scratch), self._context)
+            spool = Spool.beside(Path(scratch), local=is_local(self._context))
             sent = self._results(spool).toArrow().column("payload").to_pylist()
-            return [decode_report(spool.take(each)) for each in sent]
+            return [decode_report(spool.get(each)) for each in sent]
 
     def _results(self, spool: Spool) -> DataFrame:
         """What tasks send for the reports of all buckets, lazily."""
         end = BucketEnd(self._plan, spool)
-        folded = self._messages(tuple(range(bucket_count(self._context))))
+        folded = self._messages(tuple(range(bucket_count(self._context))), spool)
         # A plain function: PySpark looks for the type hints of whatever it is given, and of an object finds none.
         return folded.groupBy("bucket").applyInArrow(lambda table: end(table), "payload binary")
 
     @abstractmethod
-    def _messages(self, buckets: tuple[int, ...]) -> DataFrame:
+    def _messages(self, buckets: tuple[int, ...], spool: Spool) -> DataFrame:
         """Level 1, lazily."""
 
     def _seen(self, reports: list[Report]) -> tuple[int, int | None]:
@@ -168,10 +167,10 @@ class FrameBackfill(BackfillRunner):
         self._frame = options.frame
         self._observed = Observation()
 
-    def _messages(self, buckets: tuple[int, ...]) -> DataFrame:
+    def _messages(self, buckets: tuple[int, ...], spool: Spool) -> DataFrame:
         rows = columns_of(self._frame, plan_columns(self._plan))
         if self._variant == "arrow":
-            return rows.mapInArrow(ArrowFold({0: pickle.dumps(self._plan)}, buckets), MESSAGES)
+            return rows.mapInArrow(ArrowFold({0: pickle.dumps(self._plan)}, buckets, spool), MESSAGES)
         latest = F.max(F.unix_micros(column(self._plan.stream.time))).alias("max_event")
         return tungsten(self._plan, rows.observe(self._observed, F.count("*").alias("rows"), latest), buckets)
 
@@ -196,28 +195,30 @@ class RecordingBackfill(BackfillRunner):
         self._session = session
         self._options = options
 
-    def _messages(self, buckets: tuple[int, ...]) -> DataFrame:
+    def _messages(self, buckets: tuple[int, ...], spool: Spool) -> DataFrame:
         if not is_local(self._context):
             ship(self._context)
         recording = self._options.recording(self._plan.stream.time)
         runs = recording.split(0, recording.rows, task_count(recording.rows, _TASKS * len(buckets)))
         tasks = self._session.range(0, len(runs), 1, len(runs))
-        return tasks.mapInArrow(RecordingFold(pickle.dumps(self._plan), buckets, runs), MESSAGES)
+        return tasks.mapInArrow(RecordingFold(pickle.dumps(self._plan), buckets, spool, runs), MESSAGES)
 
 
 class RecordingFold:
     """Level 1 "fused", for ``mapInArrow``: the numbers of tasks into a message for each bucket from each task."""
 
-    def __init__(self, plan: bytes, keys: tuple[int, ...], runs: Sequence[Sequence[Piece]]) -> None:
+    def __init__(self, plan: bytes, keys: tuple[int, ...], spool: Spool, runs: Sequence[Sequence[Piece]]) -> None:
         self._plan = plan
         self._keys = keys
+        self._spool = spool
         self._runs = runs
 
     def __call__(self, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         plan = open_plan(self._plan)
         for batch in tasks:
             for task in batch.column(0).to_pylist():
-                yield messages(self._keys, fold_pieces(plan, len(self._keys), self._runs[task]).messages())
+                folded = fold_pieces(plan, len(self._keys), self._runs[task])
+                yield messages(self._keys, map(self._spool.put, folded.messages()))
 
 
 class BucketEnd:
@@ -231,5 +232,6 @@ class BucketEnd:
         from workbench.runtime import BucketOperator
 
         operator = BucketOperator(open_plan(self._plan))
-        report = operator.apply([*messages.column("payload").to_pylist(), signal(finish=True)])
+        payloads = map(self._spool.get, messages.column("payload").to_pylist())
+        report = operator.apply([*payloads, signal(finish=True)])
         return pa.table({"payload": pa.array([self._spool.put(report)], pa.binary())})

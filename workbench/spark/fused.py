@@ -26,11 +26,13 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from workbench.feeds import Feed, FeedOptions, Piece, Position, ReplayOptions, Tally
+from workbench.spark.spool import Spool
 
 if TYPE_CHECKING:
     from workbench.plan import SharedPlan
     from workbench.runtime import Level1
 
+_NO_SPOOL = Spool()
 _BATCH = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
 
 
@@ -54,6 +56,7 @@ class RunSpec:
     keys: tuple[int, ...]
     folder: Path
     idle: int | None = None
+    spool: Spool = _NO_SPOOL
 
 
 @lru_cache(maxsize=4)
@@ -229,6 +232,7 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
                 tuple(run),
                 end["finished"],
                 end.get("passed", 0),
+                spec.spool,
             )
             for place, run in enumerate(runs)
         ]
@@ -240,6 +244,7 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
         plan = open_plan(partition.plan)
         level1 = fold_pieces(plan, len(partition.keys), partition.pieces)
         keys, payloads = list(partition.keys), level1.messages(finish=partition.finish, passed=partition.passed)
+        payloads = [partition.spool.put(payload) for payload in payloads]
         if partition.announce:
             payloads += [encode_plan(partition.version, without_tables(plan))] * len(keys)
             keys *= 2
@@ -303,6 +308,7 @@ class FusedPartition(InputPartition):  # type: ignore[misc]
     pieces: tuple[Piece, ...]
     finish: bool
     passed: int = 0
+    spool: Spool = _NO_SPOOL
 
 
 class FusedSource(DataSource):  # type: ignore[misc]

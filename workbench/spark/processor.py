@@ -34,7 +34,7 @@ _residents = Residents()
 
 
 class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
-    """Runs the shared plan of one query for whatever buckets Spark hands over; results go by way of ``spool``.
+    """Runs the shared plan of one query for whatever buckets Spark hands over; payloads go by way of ``spool``.
 
     ``run`` tells the operators of one query run from those of others in the worker's memory. ``given`` are the
     plans (:func:`~workbench.runtime.wire.encode_plan`) of a query whose source sends none, by the micro-batch from
@@ -56,7 +56,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         """All messages of one bucket and micro-batch; yields exactly one row."""
         from workbench.runtime.wire import is_plan  # here: Spark also makes a processor just to ask for its state
 
-        payloads = [bytes(row.payload) for row in rows]
+        payloads = [self._spool.get(bytes(row.payload)) for row in rows]
         plans = [payload for payload in payloads if is_plan(payload)] or self._new()
         step = self._step(plans[0] if plans else None, [each for each in payloads if not is_plan(each)])
         result, changes = _residents.run((self._run, key[0]), step, lambda: self._load(step.plan))
@@ -96,7 +96,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         stored = self._meta.get()
         if stored is None and plan is None:
             raise EngineError("the first micro-batch of a stream has no plan")
-        version, pickled = decode_plan(plan if stored is None else bytes(self._plan.get()[0]))
+        version, pickled = decode_plan(plan or b"" if stored is None else bytes(self._plan.get()[0]))
         operator = BucketOperator(open_plan(pickled), version)
         if stored is not None:
             operator.load(bytes(stored[0]), [bytes(content[0]) for content in self._blocks.values()])

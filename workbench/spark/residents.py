@@ -1,6 +1,6 @@
 """Where the decoded operator of a bucket lives: in one Python worker of a host, whichever of them Spark asks.
 
-Spark gives the task of a bucket to any Python worker that is free. To bring the operator to that worker is to read and
+Spark gives the task of a bucket to any Python worker that is free. To bring the operator there would be to read and
 decode the whole state, which costs more than a micro-batch. So the worker where it is already answers for it, and
 the one that has the task writes what comes back::
 
@@ -40,7 +40,7 @@ _KEPT = 16
 
 @dataclass(frozen=True)
 class Step:
-    """A micro-batch of one bucket: the version of the state that it goes on from, a plan if it brings one, messages."""
+    """A micro-batch of one bucket: the version of the state that it begins with, a plan if there is one, messages."""
 
     token: str
     plan: bytes | None

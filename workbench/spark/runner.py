@@ -89,7 +89,10 @@ class QueryRunner(ABC):
         # Below the context's own folder, which the JVM removes even when this process is killed.
         scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=context._temp_dir))
         lasting = scratch if kept is None else kept.path
-        self._plans, self._spool = PlanFolder(lasting / "winquery-plans"), Spool.beside(scratch, context)
+        self._plans, self._spool = (
+            PlanFolder(lasting / "winquery-plans"),
+            Spool.beside(scratch, local=is_local(context)),
+        )
         try:
             if not is_local(context):
                 ship(context)
@@ -233,7 +236,8 @@ class QueryRunner(ABC):
             return
         self._callback = threading.get_ident()
         try:
-            payloads = [self._spool.take(sent) for sent in results.toArrow().column("payload").to_pylist()]
+            payloads = [self._spool.get(sent) for sent in results.toArrow().column("payload").to_pylist()]
+            self._spool.sweep()
             reports = [replace(decode_report(payload), batch=batch) for payload in payloads]
             if self._checkpoint is not None:
                 self._checkpoint.record.put(batch, payloads)
@@ -354,6 +358,7 @@ class StreamRunner(QueryRunner):
                 keys,
                 lasting / "winquery-feed",
                 self._plan.stream.idle,
+                self._spool,
             )
         )
         session.dataSource.register(FusedSource)

@@ -1,7 +1,8 @@
-"""Large results from tasks to the driver as files, where both are on one machine.
+"""Large payloads of a micro-batch as files, where tasks and driver are on one machine.
 
-A micro-batch that catches up with a recording brings tens of megabytes of results. Through the JVM they are copied
-some eight times, on a heap that is meant for planning; a file is written once and read once.
+A micro-batch that catches up with a recording carries tens of megabytes of slices to the operators and of results to
+the driver. On the way through the JVM each of them is copied some eight times, on a heap that is meant for planning.
+A file is written once and read once, and Spark carries its name.
 """
 
 from __future__ import annotations
@@ -12,10 +13,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark import SparkContext
-
-from workbench.spark.session import is_local
-
 #: Bytes up to which the JVM is as quick.
 SMALL = 1 << 18
 #: No payload begins like this: theirs is :func:`workbench.runtime.wire.pack`.
@@ -24,16 +21,16 @@ _MARK = b"file:"
 
 @dataclass(frozen=True)
 class Spool:
-    """A folder that tasks and driver see, or None where there is none. Its files end with it, if nobody takes them."""
+    """A folder of a run, which its tasks and the driver see; None where they do not, and all goes through Spark."""
 
-    folder: Path | None
+    folder: Path | None = None
 
     @classmethod
-    def beside(cls, scratch: Path, context: SparkContext) -> Spool:
-        """One in a folder of the driver, which is made, where executors are on its machine."""
-        if not is_local(context):
-            return cls(None)
-        folder = scratch / "results"
+    def beside(cls, scratch: Path, *, local: bool) -> Spool:
+        """One in a folder of the driver, which is made, where executors are on its machine (``local``)."""
+        if not local:
+            return cls()
+        folder = scratch / "spool"
         folder.mkdir(mode=0o700)
         return cls(folder)
 
@@ -53,11 +50,15 @@ class Spool:
             return payload
         return _MARK + os.path.basename(path).encode()
 
-    def take(self, sent: bytes) -> bytes:
-        """On the driver, once: the payload that was sent."""
+    def get(self, sent: bytes) -> bytes:
+        """The payload that was sent, as often as it is asked for: a task may have to run again."""
         if self.folder is None or not sent.startswith(_MARK):
             return sent
-        path = self.folder / sent.removeprefix(_MARK).decode()
-        payload = path.read_bytes()
-        path.unlink()
-        return payload
+        return (self.folder / sent.removeprefix(_MARK).decode()).read_bytes()
+
+    def sweep(self) -> None:
+        """On the driver, between two micro-batches: nobody will ask for what was sent so far."""
+        if self.folder is not None:
+            for entry in os.scandir(self.folder):
+                with contextlib.suppress(FileNotFoundError):  # a task that was given up clears up after itself
+                    os.remove(entry.path)
