@@ -165,11 +165,8 @@ def expected(rows: int, count: int) -> list[list[int]]:
     return totals
 
 
-CONTESTANTS: dict[str, Callable[[int, int], dict[str, Any]]] = {
-    "bytewax": bytewax,
-    "pathway": pathway,
-    "flink": flink,
-}
+Contestant: TypeAlias = Callable[[int, int], dict[str, Any]]
+CONTESTANTS: dict[str, Contestant] = {"bytewax": bytewax, "pathway": pathway, "flink": flink}
 
 
 def run(quick: bool) -> Figures:
