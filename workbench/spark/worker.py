@@ -10,7 +10,7 @@ from functools import cache
 def settle() -> None:
     """Import what tasks need, and take it out of Python's garbage collection.
 
-    numba and pandas bring a million objects, and each full collection would walk through all of them, 50 ms at a time.
+    numba and pandas bring a million objects, and each full collection would walk through all of them, 50 ms a time.
     Not for the driver's process, whose objects are the user's.
     """
     import workbench.runtime  # noqa: F401
