@@ -272,6 +272,8 @@ def _guessed(field: pa.Field, column: Any, time: bool) -> pa.Field:
     """A column with the type that its first values have; what is no time although it must be is refused later."""
     if pa.types.is_null(field.type):
         return field.with_type(pa.string())
+    if time and pa.types.is_date32(field.type):
+        return field.with_type(MICROS)  # a day is the time at which it begins
     if time and pa.types.is_string(field.type):
         with suppress(pa.ArrowInvalid):
             stamps(column)

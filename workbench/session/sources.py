@@ -124,7 +124,7 @@ def make_source(
         _refuse("a folder that grows", arrival=arrival, replay=None if replay == "max" else replay)
         paths, kind = _followed(data, format, schema)
     else:
-        paths, kind = _files(data, format)
+        paths, kind = recorded_files(data, format)
     if paths:
         columns = _columns(paths, kind, schema, tuple(filter(None, (time, arrival))))
     if time is None:
@@ -225,7 +225,7 @@ def make_table(name: str, data: Data) -> StaticTable:
     if isinstance(data, pd.DataFrame | pa.Table):
         table = _arrow(data)
     else:
-        paths, kind = _files(data, None)
+        paths, kind = recorded_files(data, None)
         if kind != "parquet":
             raise SourceError(f"a static table is read from Parquet, not from `{kind}`", hint="give it as a table")
         schema_of_files(paths, kind, ())
@@ -292,8 +292,10 @@ def source_arguments(source: Source) -> list[str]:
     return [data, *(f"{name}={value!r}" for name, value in arguments.items() if value is not None)]
 
 
-def _files(data: Any, kind: str | None) -> tuple[tuple[Path, ...], str]:
-    """The files, and the one format of them: as asked for, or as their names tell; Parquet where they do not."""
+def recorded_files(data: Any, kind: str | None) -> tuple[tuple[Path, ...], str]:
+    """The files of a recording, and the one format of them: as asked for, or as their names tell; Parquet where they do
+    not. Raises SourceError for what is not there.
+    """
     given = [data] if isinstance(data, str | os.PathLike) else list(data)
     found: list[Path] = []
     for entry in given:
