@@ -1,7 +1,7 @@
 """A dashboard in JupyterLab: an anywidget that holds a Bokeh document and keeps every page of it up to date.
 
 One daemon thread, the pump, owns the document. It reads what pages have said, lets the view read the store, and
-sends all pending document events as one message, at most five times a second and only while a page listens. Kernel
+sends all pending document events as one message, five times a second at most and only while a page listens. Kernel
 callbacks only put messages into a queue, so neither the main thread nor a Spark callback ever waits for a plot.
 
 Messages to pages: ``script`` (BokehJS, from the installed package), ``snapshot`` (the whole document), ``patch``
@@ -38,7 +38,7 @@ from workbench.widgets.view import DashboardView
 
 log = logging.getLogger(__name__)
 
-#: Seconds between two updates at least, when nothing but the data changes.
+#: Seconds between two updates on the average at least, when nothing but the data changes.
 TICK = 0.2
 #: Seconds between two looks at the status while the data does not change.
 IDLE = 1.0
@@ -194,7 +194,11 @@ class LiveDashboard(anywidget.AnyWidget):
         self._urgent = False
         self.view.fail(None)
         self.view.refresh()
-        self._due = now + max(TICK, self._send_events(now) / BYTES)
+        size = self._send_events(now)
+        if size:  # a look that has found nothing puts nothing off
+            # At the pace on the average, not from one to the next: a late message does not make the next ones late.
+            pause = max(TICK, size / BYTES)
+            self._due = max(self._due + pause, now + pause / 2)
         if now - self._spoke > ALIVE:
             self._say({"type": "alive"})
         return IDLE

@@ -88,13 +88,13 @@ def sample_of(source: Source) -> Sample:
         raise SourceError("the data has no row, so there is nothing to show")
     rows = read_block(blocks[0][0], source.format, blocks[0][1], schema)
     ends = [rows, read_block(blocks[-1][0], source.format, blocks[-1][1], schema)]
-    stamps = [to_micros(table.column(time), time, blocks[0][0]) for table in ends]
+    stamps = [to_micros(table.column(time), time, blocks[0][0]).cast(pa.int64()) for table in ends]
     bounds = [pc.min_max(column).as_py() for column in stamps]
     first = [each["min"] for each in bounds if each["min"] is not None]
     last = [each["max"] for each in bounds if each["max"] is not None]
     if not first:
         raise SourceError(f"the column `{time}` has no time at the beginning or the end of the data")
-    return Sample(_micros(min(first)), _micros(max(last)), rows)
+    return Sample(min(first), max(last), rows)
 
 
 def drafted(source: Source, sample: Sample) -> Draft:

@@ -66,10 +66,10 @@ def test_the_handle_of_a_running_query_shows_how_it_is_doing() -> None:
     words = shown(handle)
     assert words.texts["b"] == ["totals"]
     assert "8 rows read" in words.texts["div"][-1]
-    # Rows of 0 to 7 s, the watermark at 7 s. Of 3 s / 1 s the windows from -2 to 4 s have ended, those from 5, 6 and
-    # 7 s are open; of 6 s that of 0 s has ended and that of 6 s is open.
+    # Rows of 0 to 7 s, the watermark at 7 s. Of 3 s / 1 s the windows from -2 to 4 s have ended, of 6 s that of 0 s;
+    # of the open ones the next to end is told.
     assert words.texts["th"] == ["windows", "final", "provisional", "revised"]
-    assert words.texts["td"] == ["3 seconds / 1 second", "7", "3", "0", "6 seconds", "1", "1", "0"]
+    assert words.texts["td"] == ["3 seconds / 1 second", "7", "1", "0", "6 seconds", "1", "1", "0"]
     assert words.texts["code"] == [
         "workbench.dashboard(totals)", "totals.results()", "totals.plan()", "totals.stop()"
     ]  # fmt: skip
