@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
@@ -32,10 +33,13 @@ The query is a handle; as the last line of a cell it tells how it is doing and w
 
 @dataclass(frozen=True)
 class Sample:
-    """What the beginning and the end of a recording tell: the first and the last time, and the first rows."""
+    """What the beginning and the end of a recording tell: the first and the last time, the first rows, and how far one
+    time is from the next there; microseconds.
+    """
 
     first: int
     last: int
+    gap: int
     rows: pa.Table
 
 
@@ -94,7 +98,9 @@ def sample_of(source: Source) -> Sample:
     last = [each["max"] for each in bounds if each["max"] is not None]
     if not first:
         raise SourceError(f"the column `{time}` has no time at the beginning or the end of the data")
-    return Sample(min(first), max(last), rows)
+    times = np.unique(stamps[0].drop_null().to_numpy())
+    gap = int(np.median(np.diff(times))) if len(times) > 1 else 0
+    return Sample(min(first), max(last), gap, rows)
 
 
 def drafted(source: Source, sample: Sample) -> Draft:
@@ -103,8 +109,8 @@ def drafted(source: Source, sample: Sample) -> Draft:
     keys = tuple(name for name in likely_keys(stream) if _names(sample.rows, name))[:1]
     measured = [name for name in columns_for("avg", stream) if name not in keys][:2]
     values = (*(Value("avg", name) for name in measured), Value("count", ""))
-    levels = tuple(dict.fromkeys(level_of(sample.last - sample.first, *shape) for shape in LEVELS))
-    return Draft(stream, keys, values, levels)
+    levels = (level_of(sample.last - sample.first, sample.gap, *shape) for shape in LEVELS)
+    return Draft(stream, keys, values, tuple({slide: (slide, size) for slide, size in levels}.values()))
 
 
 def time_of(data: Path) -> str:
@@ -127,9 +133,11 @@ def _names(rows: pa.Table, column: str) -> bool:
     return text and pc.count_distinct(rows.column(column)).as_py() in _KEYS
 
 
-def level_of(span: int, windows: int, overlap: int) -> tuple[int, int]:
-    """Slide and size in microseconds of windows of which ``span`` has at most so many, each ``overlap`` slides long."""
-    slide = next((each for each in DURATIONS if each * windows >= span), DURATIONS[-1])
+def level_of(span: int, gap: int, windows: int, overlap: int) -> tuple[int, int]:
+    """Slide and size of windows of which ``span`` has at most so many, each ``overlap`` slides long at least; rows
+    have a distance of ``gap``. Microseconds.
+    """
+    slide = next((each for each in DURATIONS if each >= max(span / windows, gap)), DURATIONS[-1])
     fitting = (each for each in DURATIONS if each >= slide * overlap and each % slide == 0)
     return slide, next(fitting, slide)
 

@@ -95,7 +95,7 @@ def test_a_folder_of_parquet_without_a_key_and_with_few_rows(tmp_path: Path) -> 
     cells = code(template.write(tmp_path / "2024 log", tmp_path / "sheet.ipynb"))
     assert "workbench.source('events_2024_log', '2024 log', time='at')" in cells[0]
     assert cells[1].startswith("%%winquery events_2024_log_over_time --source events_2024_log --live\n")
-    assert "'5 seconds / 1 second'" in cells[1], "a thousandth of 30 s is less than the shortest duration"
+    assert "zoom(`at`, '5 minutes / 30 seconds')" in cells[1].replace("zoom(at", "zoom(`at`"), "rows are 30 s apart"
 
 
 def test_times_are_found_among_texts_and_days(tmp_path: Path) -> None:
@@ -104,23 +104,24 @@ def test_times_are_found_among_texts_and_days(tmp_path: Path) -> None:
     assert template.time_of(texts) == "Day"
     source = make_source("days", str(texts), time="Day")
     sample = template.sample_of(source)
-    assert sample.last - sample.first == DAY
+    assert sample.last - sample.first == sample.gap == DAY
     mixed = tmp_path / "mixed.jsonl"
     mixed.write_text('{"v": 1, "at": "2024-03-01T10:00:00Z"}\n{"v": 2, "at": "2024-03-01T11:30:00+01:00"}\n')
     assert template.time_of(mixed) == "at"
 
 
 @pytest.mark.parametrize(
-    ("span", "levels"),
+    ("span", "gap", "levels"),
     [
-        (0, ((1 * SECOND, 5 * SECOND), (1 * SECOND, 5 * SECOND))),
-        (150 * MINUTE, ((1 * MINUTE, 5 * MINUTE), (10 * SECOND, 1 * MINUTE))),
-        (30 * DAY, ((6 * HOUR, DAY), (HOUR, 6 * HOUR))),
-        (3_000 * DAY, ((30 * DAY, 30 * DAY), (7 * DAY, 7 * DAY))),
+        (0, 0, ((1 * SECOND, 5 * SECOND), (1 * SECOND, 5 * SECOND))),
+        (150 * MINUTE, 0, ((1 * MINUTE, 5 * MINUTE), (10 * SECOND, 1 * MINUTE))),
+        (30 * DAY, 0, ((6 * HOUR, DAY), (HOUR, 6 * HOUR))),
+        (30 * DAY, DAY, ((DAY, 7 * DAY), (DAY, 7 * DAY))),
+        (3_000 * DAY, 0, ((30 * DAY, 30 * DAY), (7 * DAY, 7 * DAY))),
     ],
 )
-def test_levels_fit_the_length_of_the_recording(span: int, levels: tuple[tuple[int, int], ...]) -> None:
-    assert tuple(template.level_of(span, *shape) for shape in template.LEVELS) == levels
+def test_levels_fit_the_length_of_the_recording(span: int, gap: int, levels: tuple[tuple[int, int], ...]) -> None:
+    assert tuple(template.level_of(span, gap, *shape) for shape in template.LEVELS) == levels
 
 
 @pytest.mark.parametrize(

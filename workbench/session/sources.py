@@ -324,14 +324,20 @@ def _check_time(schema: pa.Schema, name: str, role: str) -> None:
     if not pa.types.is_timestamp(kind):
         raise SourceError(
             f"column `{name}` of type `{kind}` is not a timestamp, so it cannot be the {role}",
-            hint=_stamps(schema),
+            hint=_stamps(schema, name, kind),
         )
 
 
-def _stamps(schema: pa.Schema) -> str:
+def _stamps(schema: pa.Schema, name: str | None = None, kind: pa.DataType | None = None) -> str:
+    """The columns that can be the time; where there is none, how to make one, of column ``name`` if it is given."""
     names = [field.name for field in schema if pa.types.is_timestamp(field.type)]
     if not names:
-        return "the data has no timestamp column; convert one before (pandas.to_datetime, for example)"
+        column = f"data[{name!r}]" if name else "data[...]"
+        unit = ", unit='s'" if kind is not None and pa.types.is_integer(kind) else ""
+        return (
+            "the data has no timestamp column; in a DataFrame `data` pandas makes one: "
+            f"{column} = pandas.to_datetime({column}{unit})"
+        )
     return "timestamp columns: " + ", ".join(f"`{name}`" for name in names)
 
 
