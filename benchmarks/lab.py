@@ -36,9 +36,7 @@ class LabPage:
     def open(self) -> None:
         """Open the notebook, or open it again as after a reload; returns once its kernel is idle."""
         self.page.goto(self._url)
-        self.page.wait_for_function(
-            "() => window.jupyterapp?.shell?.currentWidget?.content?.widgets?.length > 0"
-        )
+        self.page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.content?.widgets?.length > 0")
         self.js("(panel) => panel.context.ready.then(() => panel.sessionContext.ready)")
         self.js("() => window.jupyterapp.shell.collapseLeft()")
         self.wait_idle()

@@ -332,7 +332,9 @@ def _remedy(path: str, kind: str, error: Exception) -> str | None:
             first = lines.readline()
         mark = max(";\t|", key=first.count)
         if first.count(mark) > first.count(","):
-            return f"its fields seem to be divided by {mark!r}; pandas.read_csv(..., sep={mark!r}) reads it: {_PANDAS}"
+            return (
+                f"its fields seem to be divided by {mark!r}; pandas.read_csv(..., sep={mark!r}) reads it: {_PANDAS}"
+            )
         return "expected a line with names, then one row a line"
     return "expected one object a line" if kind == "json" else None
 
