@@ -293,7 +293,7 @@ class LiveDashboard(anywidget.AnyWidget):
     def _send_events(self, now: float) -> int:
         """All pending events as one message; returns its bytes.
 
-        ``causes`` names the page that has caused an event, which leaves it out: what the user does there may be ahead.
+        ``causes`` names the page that has caused an event, which leaves it out: its user may be ahead by now.
         """
         events, self._events = self._events, []
         if not events:

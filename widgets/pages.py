@@ -68,7 +68,7 @@ class Pages:
         return self.sequence
 
     def ready(self, now: float, urgent: bool = False) -> bool:
-        """Whether another message, or an ``urgent`` one, may be sent; forgets pages that have been silent for long."""
+        """Whether another message, or an ``urgent`` one, may be sent; forgets pages that are silent for long."""
         for name in [name for name, page in self._pages.items() if now - page.heard > SILENCE]:
             del self._pages[name]
         if not self._pages:

@@ -1,4 +1,4 @@
-"""``python -m workbench new FILE``: a notebook that shows a file of events as a live dashboard, to be run and changed."""
+"""``python -m workbench new FILE``: a notebook that shows a file of events as a live dashboard."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ The query is a handle; as the last line of a cell it tells how it is doing and w
 
 @dataclass(frozen=True)
 class Sample:
-    """What the beginning and the end of a recording tell: the first and the last time, the first rows, and how far one
-    time is from the next there; microseconds.
+    """What the beginning and the end of a recording tell, microseconds: the first and the last time, the first rows,
+    and how far one time is from the next there.
     """
 
     first: int
@@ -46,9 +46,9 @@ class Sample:
 def write(data: Path, target: Path | None = None, time: str | None = None) -> Path:
     """Write a notebook about a recording; returns its path.
 
-    ``data`` is a file, or a folder of files; ``target`` the notebook, by default ``NAME.ipynb`` in the current folder.
-    ``time`` names the timestamp column, by default the first one there is. The beginning and the end of the data are
-    looked at. Raises SourceError for data that cannot be a source, and where the notebook exists already.
+    ``data`` is a file, or a folder of files; ``target`` the notebook, by default ``NAME.ipynb`` in the current
+    folder. ``time`` names the timestamp column, by default the first one there is. The beginning and the end of the
+    data are looked at. Raises SourceError for data that cannot be a source, and where the notebook exists already.
     """
     name = name_of(data)
     target = target or Path(f"{data.stem}.ipynb")
@@ -147,5 +147,5 @@ def _markdown(text: str) -> dict[str, Any]:
 
 
 def _code(text: str) -> dict[str, Any]:
-    code = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
-    return {**code, "source": text.splitlines(keepends=True)}
+    empty: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    return {**empty, "source": text.splitlines(keepends=True)}

@@ -79,6 +79,6 @@ def lab(chromium: Any, jupyter: tuple[str, Path], screenshots: Path) -> Iterator
 
 @pytest.fixture(scope="module")
 def module_lab(chromium: Any, jupyter: tuple[str, Path], screenshots: Path) -> Iterator[Callable[..., LabPage]]:
-    """The same for pages and kernels that the tests of a module use one after the other: opening one takes seconds."""
+    """The same for pages and kernels that the tests of a module use one after the other; opening takes seconds."""
     with opener(chromium, jupyter, screenshots) as open_:
         yield open_

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 

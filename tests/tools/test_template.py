@@ -63,11 +63,11 @@ def test_a_notebook_for_a_file_of_csv(
 
 
 def test_its_query_is_right(tmp_path: Path) -> None:
-    """The cell's SQL over the same rows in one process: the sales of each shop, each counted in one window of a day."""
+    """The cell's SQL over the same rows in one process: sales of half a day, each shop's a third of them."""
     path = sales(tmp_path)
     cells = code(template.write(path, tmp_path / "sheet.ipynb"))
     head, sql = cells[1].split("\n", 1)
-    rows = pa.table({name: column for name, column in _columns(path).items()})
+    rows = pa.table(_columns(path))
     session = Session(launch=InProcessRunner)
     session.source("my_sales", rows, time="when")
     (handle,) = session.start(session.parse(sql, name=head.split()[1]))

@@ -29,8 +29,7 @@ _CODE = "font:12px/1.5 var(--jp-code-font-family, monospace)"
 def card_html(status: QueryStatus, source: str, text: str, *, drawable: bool) -> str:
     """The handle of a query over ``source`` as HTML; everything from outside is escaped.
 
-    ``text`` is the query as SQL, ``drawable`` whether a plot can show its results. Column widths follow the content, so
-    the card is as wide as it needs to be.
+    ``text`` is the query as SQL, ``drawable`` whether a plot can show its results.
     """
     colour = _STATES.get(status.state, _BUSY)
     parts = [
@@ -91,6 +90,7 @@ def _calls(name: str, drawable: bool) -> str:
 def _details(text: str) -> str:
     return (
         f'<details><summary style="cursor:pointer;color:{_MUTED}">the query</summary>'
-        f'<pre style="{_CODE};color:{_INK};background:{_RAISED};margin:4px 0 0;padding:6px 10px;white-space:pre-wrap">'
+        f'<pre style="{_CODE};color:{_INK};background:{_RAISED};margin:4px 0 0;padding:6px 10px;'
+        'white-space:pre-wrap">'
         f"{escape(text)}</pre></details>"
     )

@@ -293,8 +293,9 @@ def source_arguments(source: Source) -> list[str]:
 
 
 def recorded_files(data: Any, kind: str | None) -> tuple[tuple[Path, ...], str]:
-    """The files of a recording, and the one format of them: as asked for, or as their names tell; Parquet where they do
-    not. Raises SourceError for what is not there.
+    """The files of a recording, and their one format: as asked for, or as names tell; Parquet where they do not.
+
+    Raises SourceError for what is not there.
     """
     given = [data] if isinstance(data, str | os.PathLike) else list(data)
     found: list[Path] = []
