@@ -59,7 +59,7 @@ class Controls:
             options=[(AUTO, "theme: auto"), ("light", "light"), ("dark", "dark")],
             value=theme, width=130, stylesheets=sheets,
         )  # fmt: skip
-        self.menu = Select(options=[NOTHING], value=NOTHING, width=100, visible=False, stylesheets=sheets)
+        self.menu = Select(options=[NOTHING], value=NOTHING, width=86, visible=False, stylesheets=sheets)
         for model in (self.views, modes, self.pause, self.level, self.menu, self.options):
             model.margin = (5, 3)  # so that all of them stand in one line where a page has the room
         self.header = Row(

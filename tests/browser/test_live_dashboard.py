@@ -101,6 +101,7 @@ def test_two_outputs_and_a_second_browser_show_the_same(lab: Callable[..., LabPa
     for shown in (page, other):
         mark = watermark(shown)
         wait_until(shown, lambda shown=shown, mark=mark: watermark(shown) > mark, "the strip to go on")
+    other.scroll_to_output(1)
     other.screenshot("live-dashboard-800")
     page.screenshot("live-dashboard-two-outputs")
     page.run_cell(3)
