@@ -85,9 +85,9 @@ class Windows:
 
     def _frame(self, frame: Frame) -> tuple[Array, Array]:
         if frame not in self._bounds:
-            rows, reach = self._task.rows, reach(frame, self._task.unit)
+            rows, back = self._task.rows, reach(frame, self._task.unit)
             piece = self._begin, self._end
-            self._bounds[frame] = frames_of(rows.times, rows.runs, isinstance(frame, RangeFrame), reach, *piece)
+            self._bounds[frame] = frames_of(rows.times, rows.runs, isinstance(frame, RangeFrame), back, *piece)
         return self._bounds[frame]
 
     def _shared(self, position: int) -> None:
