@@ -66,14 +66,15 @@ def _fill_first(
             for i in range(row, stop):
                 first[i - begin] = head
         elif by_time:
-            for i in range(row, stop):
-                since = times[i] - preceding
-                if low + 2 <= i:
+            own, now = first[row - begin : stop - begin], times[row:stop]
+            for j in range(now.size):
+                since = now[j] - preceding
+                if low + 2 <= row + j:
                     some = (times[np.uint64(low)] < since) + (times[np.uint64(low + 1)] < since)
                     low += some + (times[np.uint64(low + 2)] < since)
                 while times[np.uint64(low)] < since:
                     low += 1
-                first[i - begin] = low
+                own[j] = low
         else:
             for i in range(row, stop):
                 first[i - begin] = max(head, i - preceding)
@@ -86,13 +87,15 @@ def _fill_last(times: Array, runs: Array, by_time: bool, begin: int, end: int, l
 
     False where all end behind the row.
     """
-    for i in range(begin, end):
-        last[i - begin] = i + 1
-    tied = False
+    own, now = last[: end - begin], times[begin:end]
+    next_ = times[begin + 1 : end + 1]
+    tied = 0
     if by_time:
-        for i in range(begin, min(end, times.size - 1)):
-            tied |= times[i] == times[i + 1]
-    if not tied:
+        for j in range(next_.size):
+            tied += now[j] == next_[j]
+    for j in range(own.size):
+        own[j] = begin + j + 1
+    if tied == 0:
         return False
     run = place(runs, 0, runs.size, begin + 1) - 1
     row = begin

@@ -91,6 +91,12 @@ class FrameKernel:
         function(*where, *parts, *piece, mean, *out)
         return True
 
+    def finds(self, rows: int) -> bool:
+        """Whether :meth:`near` may be called for so many rows."""
+        if not self.kind.compiled:
+            return False
+        return variant(self._jobs["near"], choice(None), rows * _ROW_SECONDS) is not None
+
     def unites(self, rows: int) -> bool:
         """Whether :meth:`united` may be called for so many rows; False where they had better be left as they are."""
         if not self.kind.compiled:

@@ -276,21 +276,35 @@ class OverTable:
     def _means(
         self, pool: ThreadPoolExecutor, fold: int, task: Task, needs: Mapping[OverCall, Sequence[int]]
     ) -> dict[OverCall, Array]:
-        """Means of floats over large frames, which kernels write where they stand in the end, in order."""
-        kernels, found = self._kernels[fold], dict[OverCall, Array]()
-        chosen: dict[int, list[OverCall]] = {}
-        for over, positions in needs.items():
-            if over.frame in task.large and is_mean(kernels, task, over, positions):
-                chosen.setdefault(positions[0], []).append(over)
-        for position, overs in chosen.items():
-            fields, kernel, rows = task.lifted[position], kernels[position], len(task.batch)
+        """Means of floats, in order of key and time, which kernels write where they stand in the end."""
+        kernels, rows, found = self._kernels[fold], len(task.batch), dict[OverCall, Array]()
+        cuts = self._cuts(len(task.rows.times), _PARTS)
+        large: dict[int, list[OverCall]] = {}
+        for over, (position, *others) in needs.items():
+            if not is_mean(kernels, task, over, (position, *others)):
+                continue
+            if over.frame in task.large:
+                large.setdefault(position, []).append(over)
+            elif not len(task.rows.at) and kernels[position].finds(rows):
+                out = found[over] = room(rows, np.float64)
+                list(pool.map(partial(_near, kernels[position], task, over.frame, position, out), cuts))
+        for position, overs in large.items():
+            fields, kernel = task.lifted[position], kernels[position]
             assert fields is not None
             out = room(len(overs) * rows, np.float64).reshape(len(overs), rows)
             frames = reaches([over.frame for over in overs], task.unit)
             write = partial(kernel.shared, task.rows, frames, fields, task.scans[position])
-            list(pool.map(partial(write, out=(out,), mean=True, wide=True), self._cuts(len(task.rows.times), _PARTS)))
+            list(pool.map(partial(write, out=(out,), mean=True, wide=True), cuts))
             found |= dict(zip(overs, out, strict=True))
         return found
+
+
+def _near(kernel: FrameKernel, task: Task, frame: Frame, position: int, out: Array, cut: tuple[int, int]) -> None:
+    """Means over one frame of few rows."""
+    fields = task.lifted[position]
+    assert fields is not None
+    by_time = isinstance(frame, RangeFrame), reach(frame, task.unit)
+    kernel.near(task.rows, by_time, fields, cut, (out[slice(*cut)],), mean=True)
 
 
 def _scan(kernel: FrameKernel, fields: Fields, scans: tuple[Fields, Fields], cut: tuple[int, int]) -> None:
