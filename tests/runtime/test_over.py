@@ -228,7 +228,7 @@ def test_the_engine_takes_a_whole_table(workload: Workload, batches: list[pa.Tab
 
 
 def test_a_time_out_of_reach_is_an_error_for_a_whole_table_too() -> None:
-    table = pa.table({"ts": pa.array([0, 1 << 62]).cast(pa.timestamp("us", "UTC")), "x": [1, 2]})
+    table = pa.table({"ts": pa.array([0, (1 << 62) + 1]).cast(pa.timestamp("us", "UTC")), "x": [1, 2]})
     stream = Stream("s", table.schema, "ts", 0)
     queries = parse_queries("SELECT sum(x) OVER (ORDER BY ts) AS t FROM s", {"s": stream}, name="q")
     plan = compile_workload(Workload(stream, queries))
