@@ -52,8 +52,8 @@ def _fill_first(
     ``preceding`` rows or units of time, negative: all rows of the key. ``low`` is where to look for the first one, at
     or before it in the row's run; returns the last one. Two pointers, no search.
 
-    Mostly three rows leave at most. Additions are cheaper than branches that nobody can foretell, and three loads that
-    do not wait for each other take as long as one.
+    Mostly three rows leave at most. Additions are cheaper than branches that nobody can foretell, and three loads
+    that do not wait for each other take as long as one.
     """
     run = place(runs, 0, runs.size, begin + 1) - 1
     row = begin
@@ -170,7 +170,10 @@ look_up = jit(_look_up)
 
 
 def _fill_steps(times: Array, chunk: int, begin: int, end: int, steps: Array) -> None:
-    """The time from row to row in each chunk from ``begin`` (a multiple of ``chunk``) to ``end``; 0: not always the same."""
+    """The time from row to row in each chunk from ``begin`` (a multiple of ``chunk``) to ``end``.
+
+    0 where it is not always the same.
+    """
     for low in range(begin, end, chunk):
         high = min(low + chunk, end)
         step = times[low + 1] - times[low] if low + 1 < high else 0
@@ -194,7 +197,7 @@ def _regular(
     row: int,
     stop: int,
 ) -> tuple[int, int, int]:
-    """Where the frame of ``row`` begins, for how many rows up to ``stop`` that tells it, and how it moves on: by 0 or 1.
+    """Where the frame of ``row`` begins, for how many rows up to ``stop`` that tells it, and whether it moves on.
 
     Those are rows of one run that begins at ``head``, of one chunk, and so are the rows where the frames begin.
     ``low`` is at or before the beginning, ``steps`` those of :func:`_fill_steps`. No rows where nothing is known. ::

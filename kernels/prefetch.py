@@ -1,4 +1,4 @@
-"""Telling the memory what will be wanted soon, where a kernel follows more streams than the processor notices itself."""
+"""Telling the memory what will be wanted soon, where a kernel follows more streams than the processor notices."""
 
 from __future__ import annotations
 

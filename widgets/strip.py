@@ -21,8 +21,8 @@ def strip_html(status: Mapping[str, Any], level: str, error: str | None = None) 
     long no row has come, told from some seconds on while it runs), ``watermark`` (int microseconds), ``lag``
     (microseconds from the watermark to the latest row), ``late_rows`` (int), ``batch_seconds`` (number),
     ``state_bytes`` (int), ``kept_rows`` (int), ``reworked`` (what rows out of order have made necessary, a count by
-    name, of which zeros are left out), ``error`` and ``hint`` (texts). ``level`` is the text of the level on show; ``error`` comes
-    before the one in ``status``.
+    name, of which zeros are left out), ``error`` and ``hint`` (texts). ``level`` is the text of the level on show;
+    ``error`` comes before the one in ``status``.
     """
     facts = []
     if status.get("state"):

@@ -22,6 +22,7 @@ from workbench.runtime.engine import Engine
 from workbench.runtime.over_table import OverTable
 from workbench.runtime.reference import reference
 
+
 def check(workload: Workload, batches: list[pa.Table], engine: Engine) -> None:
     expected, late = reference(workload, batches)
     for name, answer in expected.items():

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -43,7 +44,7 @@ def test_by_hand_in_any_order_and_split(rows: list[tuple[int, int | None]], cuts
     )
     engine = Engine(compile_workload(Workload(stream, parse_queries(sql, {"s": stream}, name="q"))))
     bounds = [0, *sorted(cuts), len(rows)]
-    engine.run([table.slice(low, high - low) for low, high in zip(bounds, bounds[1:], strict=False)])
+    engine.run([table.slice(low, high - low) for low, high in pairwise(bounds)])
     each, twos = (picked(engine, name) for name in engine.results)
     assert each == [(1, 1, 1, 1), (4, 1, 4, 5), (None, 4, 4, 4), (2, 2, 2, 2), (3, 2, 3, 5)]
     assert twos == [(1, 4, 5), (2, 2, 2)]

@@ -133,7 +133,7 @@ class FrameKernel:
         """Write the partials ``[frame, row]`` of the windows of the rows ``[begin, end)`` of a piece to ``out``.
 
         ``frames`` are which go by time, and how far back they reach (negative: all rows of the key). Needs the scans
-        of all rows that the frames reach. ``mean`` divides a sum of floats by the number of rows in the window. ``out``
+        of all rows that the frames reach. ``mean`` divides a sum of floats by the window's number of rows. ``out``
         has room for the piece, or, ``wide``, for all rows, which then are rows even if ``piece`` counts moments.
         """
         function = variant(self._jobs["shared"], "compiled", 0.0)

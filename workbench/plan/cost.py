@@ -32,9 +32,9 @@ _ONE, _SEVERAL = (3,), (2, 3)
 class Constants:
     """Measured nanoseconds: ``combine`` and ``scan`` of an element by kind of partial, ``loop`` to start a chunk.
 
-    ``apart`` is what a combine costs for nodes of a tree, whose rows lie apart, by one for rows that follow each other.
-    Built in is what was measured for sums of floats, windows of 1,440 and 20,000 slices, 100 and 1,000 keys, one slice
-    at a time and a thousand.
+    ``apart`` is what a combine costs for nodes of a tree, whose rows lie apart, by one for rows that follow each
+    other. Built in is what was measured for sums of floats, windows of 1,440 and 20,000 slices, 100 and 1,000 keys,
+    one slice at a time and a thousand.
     """
 
     combine: Mapping[str, float]

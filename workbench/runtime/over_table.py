@@ -272,7 +272,6 @@ class OverTable:
                 values[named.name] = evaluate(named.expression, task.batch)
         return pa.table({named.name: values[named.name] for named in entry.query.values})
 
-
     def _means(
         self, pool: ThreadPoolExecutor, fold: int, task: Task, needs: Mapping[OverCall, Sequence[int]]
     ) -> dict[OverCall, Array]:
@@ -331,9 +330,7 @@ def _told(plan: SharedPlan, entry: QueryPlan, task: Task, values: pa.Table) -> R
     task.ordering.restored(np.arange(rows) - np.repeat(runs[:-1], np.diff(runs)), numbers)
     keys = tuple(evaluate(named.expression, task.batch) for named in entry.query.keys)
     status, revisions = np.full(rows, Status.FINAL, np.int8), np.zeros(rows, np.int16)
-    columns = tuple(
-        values[named.name].combine_chunks().cast(named.expression.type) for named in entry.query.values
-    )
+    columns = tuple(values[named.name].combine_chunks().cast(named.expression.type) for named in entry.query.values)
     return ResultBatch.of(0, times, keys, columns, status, revisions, times, numbers)
 
 
