@@ -29,6 +29,9 @@ _BLOCK = 4096
 _ROW_SECONDS = 5e-7
 
 
+NO_STEPS = np.zeros(0, np.int64)
+
+
 @dataclass(frozen=True)
 class SortedRows:
     """Times of rows by key and then in order, where each key's begin (and the last's end), and a ``time_index``.
@@ -43,9 +46,6 @@ class SortedRows:
     shift: int = 0
     at: Array = field(default_factory=lambda: NO_MOMENTS)
     steps: Array = field(default_factory=lambda: NO_STEPS)
-
-
-NO_STEPS = np.zeros(0, np.int64)
 
 
 class FrameKernel:
@@ -163,7 +163,12 @@ class FrameKernel:
         none, rows = np.zeros(0, np.int64), [np.zeros(1, kind) for kind in self.kind.dtypes]
         inputs, unit = [sealed(row) for row in rows], self.kind.blank(1)
         out = [np.zeros((1, 1), kind) for kind in self.kind.dtypes]
-        one = [sealed(np.zeros(1, np.int64)), sealed(np.array([0, 1])), sealed(NO_MOMENTS), sealed(NO_STEPS)]
+        one: list[Any] = [
+            sealed(np.zeros(1, np.int64)),
+            sealed(np.array([0, 1])),
+            sealed(NO_MOMENTS),
+            sealed(NO_STEPS),
+        ]
         one += [NO_INDEX, 0, sealed(np.ones(1, np.bool_)), sealed(np.zeros(1, np.int64))]
         samples: dict[str, list[Any]] = {
             "stacks": [none, none, *inputs, *unit, *rows],

@@ -128,7 +128,9 @@ class OverTable:
         steps, index, shift = NO_STEPS, NO_INDEX, 0
         if any(isinstance(frame, RangeFrame) for frame in large):
             steps = np.empty(-(-len(times) // CHUNK), np.int64)
-            list(pool.map(lambda cut: fill_steps(sealed(times), CHUNK, *cut, steps), self._cuts(len(times))))
+            list(
+                pool.map(lambda cut: fill_steps(sealed(times), CHUNK, cut[0], cut[1], steps), self._cuts(len(times)))
+            )
             if len(runs) == 2 and np.count_nonzero(steps) < _REGULAR * len(steps):
                 index, shift = time_index(times)
         rows = SortedRows(times, runs, index, shift, at, steps)
@@ -274,9 +276,9 @@ class OverTable:
 
     def _means(
         self, pool: ThreadPoolExecutor, fold: int, task: Task, needs: Mapping[OverCall, Sequence[int]]
-    ) -> dict[OverCall, Array]:
+    ) -> dict[Expression, Array]:
         """Means of floats, in order of key and time, which kernels write where they stand in the end."""
-        kernels, rows, found = self._kernels[fold], len(task.batch), dict[OverCall, Array]()
+        kernels, rows, found = self._kernels[fold], len(task.batch), dict[Expression, Array]()
         cuts = self._cuts(len(task.rows.times), _PARTS)
         large: dict[int, list[OverCall]] = {}
         for over, (position, *others) in needs.items():
