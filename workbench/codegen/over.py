@@ -27,8 +27,7 @@ CHUNK = 4096
 _BLOCK = 4096
 #: Measured on a 2-core cloud machine: array code needs this long for a row of a window of a thousand rows.
 _ROW_SECONDS = 5e-7
-
-
+#: No distances.
 NO_STEPS = np.zeros(0, np.int64)
 
 
