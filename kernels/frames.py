@@ -32,6 +32,18 @@ def _place(values: Array, low: int, high: int, value: int) -> int:
 place = jit(_place)
 
 
+def _behind(values: Array, low: int, high: int, value: int) -> int:
+    """As ``place``, for one that is not far behind ``low``, where ``values[low]`` is less."""
+    hop = 1
+    while low + hop < high and values[low + hop] < value:
+        low += hop
+        hop *= 2
+    return place(values, low + 1, min(low + hop, high), value)
+
+
+behind = jit(_behind)
+
+
 def _fill_first(
     times: Array, runs: Array, by_time: bool, preceding: int, low: int, begin: int, end: int, first: Array
 ) -> int:
@@ -39,6 +51,9 @@ def _fill_first(
 
     ``preceding`` rows or units of time, negative: all rows of the key. ``low`` is where to look for the first one, at
     or before it in the row's run; returns the last one. Two pointers, no search.
+
+    Mostly three rows leave at most. Additions are cheaper than branches that nobody can foretell, and three loads
+    that do not wait for each other take as long as one.
     """
     run = place(runs, 0, runs.size, begin + 1) - 1
     row = begin
@@ -51,11 +66,15 @@ def _fill_first(
             for i in range(row, stop):
                 first[i - begin] = head
         elif by_time:
-            for i in range(row, stop):
-                since = times[i] - preceding
-                while times[low] < since:
+            own, now = first[row - begin : stop - begin], times[row:stop]
+            for j in range(now.size):
+                since = now[j] - preceding
+                if low + 2 <= row + j:
+                    some = (times[np.uint64(low)] < since) + (times[np.uint64(low + 1)] < since)
+                    low += some + (times[np.uint64(low + 2)] < since)
+                while times[np.uint64(low)] < since:
                     low += 1
-                first[i - begin] = low
+                own[j] = low
         else:
             for i in range(row, stop):
                 first[i - begin] = max(head, i - preceding)
@@ -63,12 +82,21 @@ def _fill_first(
     return low
 
 
-def _fill_last(times: Array, runs: Array, by_time: bool, begin: int, end: int, last: Array) -> None:
-    """Where they end, exclusive: behind the rows of the row's own time, or behind the row."""
-    for i in range(begin, end):
-        last[i - begin] = i + 1
-    if not by_time:
-        return
+def _fill_last(times: Array, runs: Array, by_time: bool, begin: int, end: int, last: Array) -> bool:
+    """Where they end, exclusive: behind the rows of the row's own time, or behind the row.
+
+    False where all end behind the row.
+    """
+    own, now = last[: end - begin], times[begin:end]
+    next_ = times[begin + 1 : end + 1]
+    tied = 0
+    if by_time:
+        for j in range(next_.size):
+            tied += now[j] == next_[j]
+    for j in range(own.size):
+        own[j] = begin + j + 1
+    if tied == 0:
+        return False
     run = place(runs, 0, runs.size, begin + 1) - 1
     row = begin
     while row < end:
@@ -84,6 +112,7 @@ def _fill_last(times: Array, runs: Array, by_time: bool, begin: int, end: int, l
                 after = i + 1
             last[i - begin] = after
         row = stop
+    return True
 
 
 fill_first, fill_last = jit(_fill_first), jit(_fill_last)
@@ -138,6 +167,63 @@ def _look_up(times: Array, index: Array, shift: int, preceding: int, begin: int,
 
 
 look_up = jit(_look_up)
+
+
+def _fill_steps(times: Array, chunk: int, begin: int, end: int, steps: Array) -> None:
+    """The time from row to row in each chunk from ``begin`` (a multiple of ``chunk``) to ``end``.
+
+    0 where it is not always the same.
+    """
+    for low in range(begin, end, chunk):
+        high = min(low + chunk, end)
+        step = times[low + 1] - times[low] if low + 1 < high else 0
+        uneven = step & 0
+        for i in range(low, high - 1):
+            uneven |= (times[i + 1] - times[i]) ^ step
+        steps[low // chunk] = step if uneven == 0 else 0
+
+
+fill_steps = jit(_fill_steps)
+
+
+def _regular(
+    times: Array,
+    steps: Array,
+    chunk: int,
+    by_time: bool,
+    preceding: int,
+    low: int,
+    head: int,
+    row: int,
+    stop: int,
+) -> tuple[int, int, int]:
+    """Where the frame of ``row`` begins, for how many rows up to ``stop`` that tells it, and whether it moves on.
+
+    Those are rows of one run that begins at ``head``, of one chunk, and so are the rows where the frames begin.
+    ``low`` is at or before the beginning, ``steps`` those of :func:`_fill_steps`. No rows where nothing is known. ::
+
+        rows      .  .  .  .  .  .  .  .  .      at equal distances, here and where the frames begin: a row further
+        frames    [--------)
+                     [--------)
+    """
+    if preceding < 0:
+        return head, stop - row, 0
+    if not by_time:
+        if row - preceding <= head:
+            return head, min(stop, head + preceding + 1) - row, 0
+        return row - preceding, min(stop - row, chunk - (row - preceding) % chunk), 1
+    step = steps[row // chunk]
+    if step <= 0:
+        return low, 0, 0
+    since = times[row] - preceding
+    low = place(times, max(low, head), row, since)
+    ahead = times[low] - since
+    if ahead < step and steps[low // chunk] == step:
+        return low, min(stop - row, chunk - low % chunk), 1
+    return low, min(stop - row, ahead // step + 1), 0
+
+
+regular = jit(_regular)
 
 
 def _first_low(times: Array, runs: Array, by_time: bool, preceding: int, begin: int) -> int:

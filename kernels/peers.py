@@ -39,6 +39,28 @@ def _begin_moments(times: Array, runs: Array, begin: int, end: int, starts: Arra
 begin_moments = jit(_begin_moments)
 
 
+def _row_counts(at: Array, low: int, moves: int, high: int, counts: Array) -> None:
+    """How many rows are in ``[low, high)``, and in those that follow: both ends, or the last alone, one further each.
+
+    They are moments if there are any, else rows.
+    """
+    size = counts.size
+    if at.size == 0:
+        for j in range(size):
+            counts[j] = high - low + (1 - moves) * j
+    elif moves:
+        first, last = at[low : low + size], at[high : high + size]
+        for j in range(size):
+            counts[j] = np.float64(last[j]) - np.float64(first[j])
+    else:
+        last = at[high : high + size]
+        for j in range(size):
+            counts[j] = np.float64(last[j]) - np.float64(at[low])
+
+
+row_counts = jit(_row_counts)
+
+
 def _spread(values: Array, at: Array, out: Array) -> None:
     """The value of each moment to its rows; ``out[0]`` is for row ``at[0]``.
 
@@ -49,13 +71,14 @@ def _spread(values: Array, at: Array, out: Array) -> None:
     for moment in range(values.size):
         low, high, value = at[moment] - origin, at[moment + 1] - origin, values[moment]
         if low <= safe:
-            out[low] = value
-            out[low + 1] = value
-            out[low + 2] = value
-            out[low + 3] = value
-            low += 4
-        for row in range(low, high):
+            row = np.uint64(low)
             out[row] = value
+            out[row + np.uint64(1)] = value
+            out[row + np.uint64(2)] = value
+            out[row + np.uint64(3)] = value
+            low += 4
+        for left in range(low, high):
+            out[left] = value
 
 
 spread = jit(_spread)

@@ -8,6 +8,7 @@ from itertools import pairwise, product
 from typing import Any
 
 import pyarrow as pa
+import user_windows
 from hypothesis import strategies as st
 
 from workbench.algebra import AGGREGATES, Aggregate
@@ -24,20 +25,27 @@ from workbench.logical import (
     ContextFree,
     CountWindow,
     Cumulating,
+    EachRow,
     Expression,
     Fill,
+    Frame,
     LastRows,
     Literal,
     MeasureWindow,
     Named,
+    OverCall,
     Punctuation,
     Query,
+    RangeFrame,
+    RowsFrame,
     Session,
     Stream,
+    UserGrid,
     Window,
     Workload,
 )
 from workbench.logical.expressions import operands
+from workbench.logical.user_windows import WINDOW_TYPES, call_of, define
 from workbench.logical.windows import CALENDAR_UNITS
 
 SECOND = 1_000_000
@@ -143,6 +151,32 @@ def measures() -> st.SearchStrategy[MeasureWindow]:
     return st.builds(build, number, st.integers(1, 30), st.integers(0, 40), st.integers(0, 5))
 
 
+for _name, _class in user_windows.ALL.items():
+    define(f"own_{_name}", _class)
+#: Window types of a user's, by the names that plans know them by.
+OWN = {name: WINDOW_TYPES[f"own_{name}"].name for name in user_windows.ALL}
+
+
+def own_grids() -> st.SearchStrategy[AnyWindow]:
+    """Windows of a user's that are context free."""
+
+    def build(slide: int, extra: int, offset: int) -> AnyWindow:
+        return call_of(OWN["u_tumbling"], (), [part * SECOND for part in (slide + extra, slide, offset)])
+
+    return st.builds(build, st.integers(1, 8), st.integers(0, 12), st.integers(0, 5))
+
+
+def own_rows() -> st.SearchStrategy[AnyWindow]:
+    """Windows of a user's that depend on the rows: one after the other, by marks or values, and over one another."""
+    visits = st.integers(1, 30).map(lambda quarters: call_of(OWN["u_visits"], (), (quarters * SECOND // 4,)))
+    marks = st.just(call_of(OWN["u_marks"], (B,), ()))
+    moved = st.sampled_from([1.5, 30.0]).map(lambda step: call_of(OWN["u_moved"], (X,), (step,)))
+    last = st.builds(
+        lambda rows, every: call_of(OWN["u_last"], (), (rows, every * SECOND)), st.integers(1, 8), st.integers(1, 9)
+    )
+    return st.one_of(visits, marks, moved, last)
+
+
 #: Window types by name, each with how many levels a query may have of it.
 TYPES: dict[str, tuple[st.SearchStrategy[Any], int]] = {
     "sliding": (windows(), 3),
@@ -154,6 +188,8 @@ TYPES: dict[str, tuple[st.SearchStrategy[Any], int]] = {
     "last": (lasts(), 1),
     "punctuation": (punctuations(), 1),
     "measure": (measures(), 1),
+    "own grid": (own_grids(), 1),
+    "own rows": (own_rows(), 1),
 }
 
 
@@ -231,7 +267,7 @@ def conditions() -> st.SearchStrategy[Expression | None]:
 
 def fills(window: AnyWindow, values: Sequence[Named]) -> st.SearchStrategy[Fill | None]:
     """What windows without rows can be filled with, if they can be."""
-    if not isinstance(window, ContextFree):
+    if not isinstance(window, ContextFree) or isinstance(window, UserGrid):
         return st.none()
     kinds = [value.expression.type for value in values]
     numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
@@ -263,12 +299,47 @@ def workloads(
     return Workload(stream, tuple(queries))
 
 
+#: The rows themselves as values: a plain column, one with text, and an expression.
+ROW_VALUES: list[Expression] = [N, X, K, Call(pa.bool_(), "is_null", (B,))]
+
+
+def frames() -> st.SearchStrategy[Frame]:
+    reach = st.one_of(st.none(), st.integers(0, 40).map(lambda quarters: quarters * SECOND // 4))
+    return st.one_of(st.builds(RowsFrame, st.one_of(st.none(), st.integers(0, 9))), st.builds(RangeFrame, reach))
+
+
 @st.composite
-def streams(draw: st.DrawFn, most: int = 40) -> list[pa.Table]:
-    """Rows in any order of event time, around 1970, cut into micro-batches at random places."""
+def over_workloads(draw: st.DrawFn, most: int = 3, names: tuple[str, ...] = tuple(sorted(CALLS))) -> Workload:
+    """OVER queries with several frames, some beside a query over the same fold that keeps rows for its windows."""
+    stream = Stream("s", SCHEMA, "ts", draw(st.integers(0, 12)) * SECOND, draw(st.sampled_from([0, 0, 5])) * SECOND)
+    queries = []
+    for number in range(draw(st.integers(1, most))):
+        chosen = draw(st.lists(st.tuples(calls(names), frames()), min_size=1, max_size=4, unique=True))
+        keys = (Named("k", K),) if draw(st.booleans()) else ()
+        row = draw(st.lists(st.sampled_from(ROW_VALUES), max_size=2, unique=True))
+        values = [OverCall(call.type, call, frame) for call, frame in chosen]
+        where = draw(conditions())
+        named = tuple(
+            Named(f"v{place}", value) for place, value in enumerate([*values, *row]) if value != K or not keys
+        )
+        queries.append(Query(f"q{number}", stream, where, keys, (EachRow(),), named))
+        if draw(st.booleans()):
+            counted = tuple(Named(f"v{place}", call) for place, (call, _) in enumerate(chosen))
+            queries.append(Query(f"c{number}", stream, where, keys, (CountWindow(3, 2),), counted))
+    return Workload(stream, tuple(queries))
+
+
+#: Times around 1970, and so few of them that most rows share theirs with others.
+APART = st.integers(-30 * SECOND, 40 * SECOND).map(lambda t: t // (SECOND // 4) * (SECOND // 4))
+CLOSE = st.integers(-1, 4).map(lambda t: t * SECOND)
+
+
+@st.composite
+def streams(draw: st.DrawFn, most: int = 40, times: st.SearchStrategy[int] = APART) -> list[pa.Table]:
+    """Rows in any order of event time, cut into micro-batches at random places."""
     row = st.fixed_dictionaries(
         {
-            "ts": st.integers(-30 * SECOND, 40 * SECOND).map(lambda t: t // (SECOND // 4) * (SECOND // 4)),
+            "ts": times,
             "k": st.sampled_from([None, "a", "b", "c", ""]),
             "i": INTEGERS,
             "x": FLOATS,

@@ -20,8 +20,9 @@ def strip_html(status: Mapping[str, Any], level: str, error: str | None = None) 
     Known entries of ``status``, each optional: ``state`` (text), ``rows_per_second`` (number), ``quiet_seconds`` (how
     long no row has come, told from some seconds on while it runs), ``watermark`` (int microseconds), ``lag``
     (microseconds from the watermark to the latest row), ``late_rows`` (int), ``batch_seconds`` (number),
-    ``state_bytes`` (int), ``error`` and ``hint`` (texts). ``level`` is the text of the level on show; ``error`` comes
-    before the one in ``status``.
+    ``state_bytes`` (int), ``kept_rows`` (int), ``reworked`` (what rows out of order have made necessary, a count by
+    name, of which zeros are left out), ``error`` and ``hint`` (texts). ``level`` is the text of the level on show;
+    ``error`` comes before the one in ``status``.
     """
     facts = []
     if status.get("state"):
@@ -62,6 +63,10 @@ def _bytes(size: int) -> str:
     return f"{scaled:,.1f} GB"
 
 
+def _counted(work: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in work.items() if count)
+
+
 #: Facts in their order: the entry of the status, its name on show, how it is written.
 _FACTS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("rows_per_second", "rows/s", lambda rate: f"{float(rate):,.0f}"),
@@ -70,6 +75,8 @@ _FACTS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("late_rows", "late rows", lambda rows: f"{int(rows):,}"),
     ("batch_seconds", "batch", lambda seconds: f"{float(seconds):.2f} s"),
     ("state_bytes", "state", _bytes),
+    ("kept_rows", "rows kept", lambda rows: f"{int(rows):,}"),
+    ("reworked", "out of order", _counted),
 )
 
 

@@ -340,3 +340,13 @@ def test_results_of_other_types() -> None:
         Engine(compile_workload(Workload(STREAM, bound("up(x) AS u, word(x) AS w, word(-x) AS v")))), table
     )
     assert [(row["u"], row["w"], row["v"]) for row in found[-1:]] == [(True, "up", None)]
+
+
+def test_windows_without_rows_are_not_filled_where_rows_are_kept() -> None:
+    workbench.aggregate("longest", Longest)
+    text = "SELECT k, longest(x) AS r FROM s GROUP BY k, window(ts, '10 seconds')"
+    for fill in ("FILL NULL", "FILL PREVIOUS"):
+        queries = parse_queries(f"{text} {fill}", {"s": STREAM}, name="q")
+        with pytest.raises(QueryError, match="FILL is not there for `q`: its rows are kept, as an aggregate is not"):
+            compile_workload(Workload(STREAM, queries))
+    assert compile_workload(Workload(STREAM, parse_queries(text, {"s": STREAM}, name="q")))

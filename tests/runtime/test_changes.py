@@ -33,6 +33,7 @@ from workbench.logical import (
     Query,
     Session,
     Stream,
+    UserContext,
     Window,
     Workload,
 )
@@ -45,9 +46,12 @@ ALL = tuple(TYPES)
 
 
 def cannot_begin(query: Query) -> bool:
-    """A session with a gap of each row's own cannot begin in the middle, nor what is filled or along a measure."""
+    """A session with a gap of each row's own cannot begin in the middle, nor what is filled, along a measure or a
+    user's that depends on rows.
+    """
     return query.fill is not None or any(
-        (isinstance(window, Session) and not isinstance(window.gap, int)) or isinstance(window, MeasureWindow)
+        (isinstance(window, Session) and not isinstance(window.gap, int))
+        or isinstance(window, MeasureWindow | UserContext)
         for window in query.windows
     )
 

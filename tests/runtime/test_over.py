@@ -11,57 +11,16 @@ import pytest
 from answers import answer_of, assert_same, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import CALLS, SCHEMA, SECOND, B, K, N, X, calls, conditions, streams
+from strategies import CLOSE, SECOND, over_workloads, streams
 
+from workbench.errors import DataError
 from workbench.language import parse_queries
-from workbench.logical import (
-    Call,
-    CountWindow,
-    EachRow,
-    Expression,
-    Frame,
-    Named,
-    OverCall,
-    Query,
-    RangeFrame,
-    RowsFrame,
-    Stream,
-    Workload,
-)
+from workbench.logical import Stream, Workload
 from workbench.plan import compile_workload
 from workbench.runtime import BucketOperator
 from workbench.runtime.engine import Engine
 from workbench.runtime.over_table import OverTable
 from workbench.runtime.reference import reference
-
-#: The rows themselves as values: a plain column, one with text, and an expression.
-ROW_VALUES: list[Expression] = [N, X, K, Call(pa.bool_(), "is_null", (B,))]
-
-
-def frames() -> st.SearchStrategy[Frame]:
-    reach = st.one_of(st.none(), st.integers(0, 40).map(lambda quarters: quarters * SECOND // 4))
-    return st.one_of(st.builds(RowsFrame, st.one_of(st.none(), st.integers(0, 9))), st.builds(RangeFrame, reach))
-
-
-@st.composite
-def over_workloads(draw: st.DrawFn, most: int = 3, names: tuple[str, ...] = tuple(sorted(CALLS))) -> Workload:
-    """OVER queries with several frames, some beside a query over the same fold that keeps rows for its windows."""
-    stream = Stream("s", SCHEMA, "ts", draw(st.integers(0, 12)) * SECOND, draw(st.sampled_from([0, 0, 5])) * SECOND)
-    queries = []
-    for number in range(draw(st.integers(1, most))):
-        chosen = draw(st.lists(st.tuples(calls(names), frames()), min_size=1, max_size=4, unique=True))
-        keys = (Named("k", K),) if draw(st.booleans()) else ()
-        row = draw(st.lists(st.sampled_from(ROW_VALUES), max_size=2, unique=True))
-        values = [OverCall(call.type, call, frame) for call, frame in chosen]
-        where = draw(conditions())
-        named = tuple(
-            Named(f"v{place}", value) for place, value in enumerate([*values, *row]) if value != K or not keys
-        )
-        queries.append(Query(f"q{number}", stream, where, keys, (EachRow(),), named))
-        if draw(st.booleans()):
-            counted = tuple(Named(f"v{place}", call) for place, (call, _) in enumerate(chosen))
-            queries.append(Query(f"c{number}", stream, where, keys, (CountWindow(3, 2),), counted))
-    return Workload(stream, tuple(queries))
 
 
 def check(workload: Workload, batches: list[pa.Table], engine: Engine) -> None:
@@ -257,6 +216,25 @@ def test_a_whole_table_equals_the_oracle(workload: Workload, batches: list[pa.Ta
         assert len(rows) == len(wanted)
         for mine, other in zip(sorted(rows, key=ordered), sorted(wanted, key=ordered), strict=True):
             assert all(map(same, mine, other)), (mine, other)
+
+
+@settings(max_examples=60, deadline=None)
+@given(over_workloads(), streams(times=CLOSE), st.integers(1, 3))
+def test_the_engine_takes_a_whole_table(workload: Workload, batches: list[pa.Table], threads: int) -> None:
+    """Rows of equal time stand as they do in a stream, also where no frame depends on it."""
+    engine = Engine(compile_workload(workload))
+    table = pa.concat_tables(batches)
+    engine.run_table(table, threads=threads)
+    check(workload, [table], engine)
+
+
+def test_a_time_out_of_reach_is_an_error_for_a_whole_table_too() -> None:
+    table = pa.table({"ts": pa.array([0, (1 << 62) + 1]).cast(pa.timestamp("us", "UTC")), "x": [1, 2]})
+    stream = Stream("s", table.schema, "ts", 0)
+    queries = parse_queries("SELECT sum(x) OVER (ORDER BY ts) AS t FROM s", {"s": stream}, name="q")
+    plan = compile_workload(Workload(stream, queries))
+    with pytest.raises(DataError, match="a time in column `ts` is further than 146,000 years from 1970"):
+        Engine(plan).run_table(table)
 
 
 def ordered(row: tuple[Any, ...]) -> str:

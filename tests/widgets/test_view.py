@@ -190,6 +190,12 @@ def test_the_strip_shows_facts_and_escapes() -> None:
     assert "alert" not in strip_html({}, "x")
 
 
+def test_the_strip_tells_what_rows_out_of_order_have_led_to() -> None:
+    html = strip_html({"kept_rows": 1_200, "reworked": {"merges": 3_000, "splits": 0, "recomputations": 2}}, "x")
+    assert "rows kept:</span> 1,200" in html
+    assert "out of order:</span> 3,000 merges, 2 recomputations" in html
+
+
 def test_an_error_is_shown_until_taken_away(results: QueryResults) -> None:
     view = DashboardView(results, backing=Backing(lambda: {"error": "from the query"}))
     view.refresh()

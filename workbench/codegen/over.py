@@ -27,13 +27,16 @@ CHUNK = 4096
 _BLOCK = 4096
 #: Measured on a 2-core cloud machine: array code needs this long for a row of a window of a thousand rows.
 _ROW_SECONDS = 5e-7
+#: No distances.
+NO_STEPS = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
 class SortedRows:
     """Times of rows by key and then in order, where each key's begin (and the last's end), and a ``time_index``.
 
-    Where ``at`` is not empty, moments stand for rows (:mod:`workbench.kernels.peers`).
+    Where ``at`` is not empty, moments stand for rows (:mod:`workbench.kernels.peers`). ``steps`` are the distances of
+    rows by chunk (:func:`workbench.kernels.frames.fill_steps`), which shared frames by time need.
     """
 
     times: Array
@@ -41,9 +44,7 @@ class SortedRows:
     index: Array = field(default_factory=lambda: NO_INDEX)
     shift: int = 0
     at: Array = field(default_factory=lambda: NO_MOMENTS)
-
-
-_NO_SIZES, _NO_SIZE = np.zeros((0, 0), np.int64), np.zeros(0, np.int64)
+    steps: Array = field(default_factory=lambda: NO_STEPS)
 
 
 class FrameKernel:
@@ -73,7 +74,6 @@ class FrameKernel:
         fields: Fields,
         piece: tuple[int, int],
         out: Fields,
-        sizes: Array | None = None,
         mean: bool = False,
     ) -> bool:
         """Write the partials of the windows of the rows ``[begin, end)`` to ``out``; False where array code must.
@@ -87,8 +87,14 @@ class FrameKernel:
             return False
         parts = [*map(sealed, fields), *self.kind.blank(1)]
         where = [sealed(rows.times), sealed(rows.runs), sealed(rows.at), *frame]
-        function(*where, *parts, *piece, mean, _NO_SIZE if sizes is None else sizes, *out)
+        function(*where, *parts, *piece, mean, *out)
         return True
+
+    def finds(self, rows: int) -> bool:
+        """Whether :meth:`near` may be called for so many rows."""
+        if not self.kind.compiled:
+            return False
+        return variant(self._jobs["near"], choice(None), rows * _ROW_SECONDS) is not None
 
     def unites(self, rows: int) -> bool:
         """Whether :meth:`united` may be called for so many rows; False where they had better be left as they are."""
@@ -120,20 +126,20 @@ class FrameKernel:
         scans: tuple[Fields, Fields],
         piece: tuple[int, int],
         out: Fields,
-        sizes: Array | None = None,
         mean: bool = False,
+        wide: bool = False,
     ) -> None:
         """Write the partials ``[frame, row]`` of the windows of the rows ``[begin, end)`` of a piece to ``out``.
 
         ``frames`` are which go by time, and how far back they reach (negative: all rows of the key). Needs the scans
-        of all rows that the frames reach. ``sizes`` takes how many rows each window has; ``mean`` divides a sum of
-        floats by it.
+        of all rows that the frames reach. ``mean`` divides a sum of floats by the window's number of rows. ``out``
+        has room for the piece, or, ``wide``, for all rows, which then are rows even if ``piece`` counts moments.
         """
         function = variant(self._jobs["shared"], "compiled", 0.0)
         assert function is not None
-        where = [sealed(rows.times), sealed(rows.runs), sealed(rows.at), rows.index, rows.shift, *map(sealed, frames)]
+        where = [sealed(rows.times), sealed(rows.runs), sealed(rows.at), sealed(rows.steps), rows.index, rows.shift]
         parts = [*map(sealed, fields), *scans[0], *scans[1], *self.kind.blank(1)]
-        function(*where, *parts, CHUNK, *piece, mean, _NO_SIZES if sizes is None else sizes, *out)
+        function(*where, *map(sealed, frames), *parts, CHUNK, *piece, mean, wide, 0 if wide else piece[0], *out)
 
     def _empty(self, rows: int) -> Fields:
         return tuple(np.empty(rows, kind) for kind in self.kind.dtypes)
@@ -156,14 +162,19 @@ class FrameKernel:
         none, rows = np.zeros(0, np.int64), [np.zeros(1, kind) for kind in self.kind.dtypes]
         inputs, unit = [sealed(row) for row in rows], self.kind.blank(1)
         out = [np.zeros((1, 1), kind) for kind in self.kind.dtypes]
-        one = [sealed(np.zeros(1, np.int64)), sealed(np.array([0, 1])), sealed(NO_MOMENTS), NO_INDEX, 0]
-        one += [sealed(np.ones(1, np.bool_)), sealed(np.zeros(1, np.int64))]
+        one: list[Any] = [
+            sealed(np.zeros(1, np.int64)),
+            sealed(np.array([0, 1])),
+            sealed(NO_MOMENTS),
+            sealed(NO_STEPS),
+        ]
+        one += [NO_INDEX, 0, sealed(np.ones(1, np.bool_)), sealed(np.zeros(1, np.int64))]
         samples: dict[str, list[Any]] = {
             "stacks": [none, none, *inputs, *unit, *rows],
-            "near": [*one[:3], True, 0, *inputs, *unit, 0, 0, False, none, *rows],
+            "near": [*one[:3], True, 0, *inputs, *unit, 0, 0, False, *rows],
             "peers": [sealed(NO_MOMENTS), 0, 0, *inputs, *rows],
             "scans": [*inputs, *rows, *rows, *unit, CHUNK, 0, 0],
-            "shared": [*one, *inputs, *rows, *rows, *unit, CHUNK, 0, 0, False, _NO_SIZES, *out],
+            "shared": [*one, *inputs, *rows, *rows, *unit, CHUNK, 0, 0, False, False, 0, *out],
         }
         entry = "scans" if name == "scans" else "over"
         return Job(modules.digest(source), source, entry, samples[name], self.kind.scalars)

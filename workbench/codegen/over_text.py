@@ -3,15 +3,18 @@
 It is made of the names of a kind's functions:
 
 ``stacks``
-    TwoStacks over rows, for windows of few rows. A flip scans the window's rows back to front into an array that
-    stays in the cache; until the next flip a window is one of these suffixes and a running back: three combines.
+    TwoStacks over rows, for windows of few rows (:meth:`~workbench.codegen.text.KernelText.stacks`).
 ``near``
-    The same for the frames of rows in order, which it finds by itself. Rows of equal time have one window by time.
+    The same for the frames of rows in order, which it finds by itself.
 ``shared``
     For windows of many rows, any number of frames at once. In every ``chunk`` rows one prefix and one suffix scan,
     shared by all frames; the chunks in between by TwoStacks over chunks, as in ``codegen/slices.py``. A window is a
     suffix, what is in between (the same for as long as neither end leaves its chunk) and a prefix: two combines a row
     and frame, whatever the size. Where both ends are in one chunk, TwoStacks over its rows.
+
+    It goes tile by tile, all frames over the rows of one before the next, so that what they share and what they make
+    is in the first-level cache. Where rows come at equal distances, the windows of a tile begin one row after the
+    other: two bounds tell all of them, and what is left to do are loops over neighbours.
 
 ``scans``, ``peers``
     What ``shared`` needs: the scans of all chunks, and rows of equal time as one.
@@ -24,71 +27,39 @@ from __future__ import annotations
 from workbench.algebra import PartialKind
 from workbench.codegen.text import KernelText
 
+#: Rows at a time: of few rows each, of all frames.
+_NEAR_TILE, _TILE = 1024, 512
+#: Windows that begin one after the other, or at the same row, from which on they are told by two bounds.
+_REGULAR = 32
+
 
 def stacks_source(kind: PartialKind) -> str:
     """``over(first, last, x.., unit.., o..)``; no window is empty."""
     t = KernelText(kind)
-    t("    span = 1", "    for w in range(first.size):", "        span = max(span, last[w] - first[w])")
-    t.each("    f# = np.empty(span, x#.dtype)")
-    t.each("    b# = unit#[0]")
-    t("    base, top, done = 0, -1, 0  # f[j - base]: rows [j, top), b: rows [top, done)")
-    t("    for w in range(first.size):", "        low, high = first[w], last[w]", "        if low >= top:")
-    t("            base, top, done = low, high, high")
-    t.each("            z# = unit#[0]")
-    t("            for j in range(high - 1, low - 1, -1):")
-    t.merge(" " * 16, "z#", "x#[j]", "z#")
-    t.each("                f#[j - low] = z#")
-    t.each("            o#[w] = z#")
-    t.each("            b# = unit#[0]")
-    t("        else:", "            for j in range(done, high):")
-    t.merge(" " * 16, "b#", "b#", "x#[j]")
-    t("            done = high")
-    t.merge(" " * 12, "o#[w]", "f#[low - base]", "b#")
-    return t.text("over", ["first", "last", "x#", "unit#", "o#"])
+    t.stack_room("    ")
+    t("    i = 0")
+    t.stacks("    ", "first.size", "o#")
+    return t.text("over", ["first", "last", "x#", "unit#", "o#"], "behind")
 
 
 def near_source(kind: PartialKind) -> str:
-    """``over(times, runs, at, by_time, preceding, x.., unit.., begin, end, mean, n, o..)``."""
+    """``over(times, runs, at, by_time, preceding, x.., unit.., begin, end, mean, o..)``."""
     t = KernelText(kind)
-    t("    run, i = place(runs, 0, runs.size, begin + 1) - 1, begin")
-    t("    low = first_low(times, runs, by_time, preceding, begin)")
-    t("    base, top, done = 0, -1, 0  # f[j - base]: rows [j, top), b: rows [top, done)")
-    t.each("    f# = np.empty(256, x#.dtype)")
-    t.each("    b# = unit#[0]")
-    t("    while i < end:", "        while i >= runs[run + 1]:", "            run += 1")
-    t("        head, tail, stop = runs[run], runs[run + 1], min(runs[run + 1], end)", "        low = max(low, head)")
-    t("        while i < stop:", "            high = i + 1", "            if by_time:")
-    t("                while high < tail and times[high] == times[i]:", "                    high += 1")
-    t("                if preceding >= 0:", "                    since = times[i] - preceding")
-    # Mostly three rows leave at most. Additions are cheaper than branches that nobody can foretell, and three loads
-    # that do not wait for each other take as long as one.
-    t("                    if low + 2 <= i:")
-    t("                        some = (times[low] < since) + (times[low + 1] < since)")
-    t("                        low += some + (times[low + 2] < since)")
-    t("                    while times[low] < since:", "                        low += 1")
-    t("            elif preceding >= 0:", "                low = max(head, i - preceding)")
-    t("            if low >= top:", "                base, top, done = low, high, high")
-    t("                if high - low > f0.size:")
-    t.each("                    f# = np.empty(2 * (high - low), x#.dtype)")
-    t.each("                b# = unit#[0]")
-    t.each("                z# = unit#[0]")
-    t("                for j in range(high - 1, low - 1, -1):")
-    t.merge(" " * 20, "z#", "x#[j]", "z#")
-    t.each("                    f#[j - low] = z#")
-    t.each("                r# = z#")
-    t("            else:", "                for j in range(done, high):")
-    t.merge(" " * 20, "b#", "b#", "x#[j]")
-    t("                done = high")
-    t.merge(" " * 16, "r#", "f#[low - base]", "b#")
+    t("    reached = first_low(times, runs, by_time, preceding, begin)")
+    t(f"    first, last = np.empty({_NEAR_TILE}, np.int64), np.empty({_NEAR_TILE}, np.int64)")
+    t.stack_room("    ")
+    t("    start = begin", "    while start < end:", f"        stop = min(start + {_NEAR_TILE}, end)")
+    t("        i, count = 0, stop - start")
+    t("        reached = fill_first(times, runs, by_time, preceding, reached, start, stop, first)")
+    t("        fill_last(times, runs, by_time and not at.size, start, stop, last)")
+    t.each("        w# = o#[start - begin:stop - begin]")
+    t.stacks("        ", "count", "w#")
     if kind.name == "sum_float":
-        t("            if mean:", "                r0 /= at[high] - at[low] if at.size else high - low")
-    t("            until = min(high, stop)", "            for j in range(i, until):")
-    t.each("                o#[j - begin] = r#")
-    t("            if n.size:", "                size = at[high] - at[low] if at.size else high - low")
-    t("                n[i - begin:until - begin] = size")
-    t("            i = until")
-    parameters = ["times", "runs", "at", "by_time", "preceding", "x#", "unit#", "begin", "end", "mean", "n", "o#"]
-    return t.text("over", parameters).replace("\n", "\nfrom workbench.kernels.frames import first_low, place\n", 1)
+        t("        for j in range(count if mean else 0):")
+        t("            w0[j] /= at[last[j]] - at[first[j]] if at.size else last[j] - first[j]")
+    t("        start = stop")
+    parameters = ["times", "runs", "at", "by_time", "preceding", "x#", "unit#", "begin", "end", "mean", "o#"]
+    return t.text("over", parameters, "behind, fill_first, fill_last, first_low")
 
 
 def peers_source(kind: PartialKind) -> str:
@@ -114,143 +85,131 @@ def scans_source(kind: PartialKind) -> str:
 
 
 def shared_source(kind: PartialKind) -> str:
-    """The function ``over``; see ``parameters`` below.
+    """``over(times, runs, at, steps, index, shift, by_time, preceding, x.., p.., s.., unit.., chunk, ..., o..)``.
 
-    Rows ``[begin, end)``; ``o[q, i - begin]`` is the window of row ``i`` by frame ``q``, ``n`` its number of rows (if
-    it has room for them). ``mean``: of a sum of floats, the quotient of the two.
+    Rows ``[begin, end)``; ``o[q, i - origin]`` is the window of row ``i`` by frame ``q``. ``mean``: of a sum of
+    floats, the quotient of it and the window's number of rows. ``wide``: where moments stand for rows, results are
+    those of rows all the same, row ``i`` at ``o[q, i - origin]``.
     """
     t = KernelText(kind)
     _opening(t)
     t(
-        "    start = begin",
+        "    run, start = place(runs, 0, runs.size, begin + 1) - 1, begin",
         "    while start < end:",
-        "        stop = min(end, (start // chunk + 1) * chunk)",
+        "        while start >= runs[run + 1]:",
+        "            run += 1",
+        f"        stop = min(end, runs[run + 1], (start // {_TILE} + 1) * {_TILE})",
         "        count = stop - start",
-        "        fill_last(times, runs, True, start, stop, peers)",
-        "        fill_last(times, runs, False, start, stop, ends)",
+        "        tied = fill_last(times, runs, not at.size, start, stop, peers)",
+        "        if tied:",
+        "            fill_last(times, runs, False, start, stop, ends)",
         "        for q in range(frames):",
-        "            last = peers if by_time[q] else ends",
-        "            if index.size and by_time[q] and preceding[q] >= 0:",
-        "                look_up(times, index, shift, preceding[q], start, stop, first)",
-        "            else:",
-        "                lows[q] = fill_first(times, runs, by_time[q], preceding[q], lows[q], start, stop, first)",
-        "            if n.size:",
-        "                sizes = n[q, start - begin:stop - begin]",
-        "                for i in range(count):",
-        "                    sizes[i] = at[last[i]] - at[first[i]] if at.size else last[i] - first[i]",
-        "            i, flip = 0, -1  # g[j - ground]: rows [j, flip) of one chunk",
+        "            i, last = 0, ends if tied and not by_time[q] else peers",
         "            while i < count:",
-        "                head, tail = first[i] // chunk, (last[i] - 1) // chunk",
-        "                if head == tail:",
+        "                row, low, m, moves = start + i, lows[q], 0, 0",
+        "                if not tied or not by_time[q]:",
+        "                    low, m, moves = regular(",
+        "                        times, steps, chunk, by_time[q], preceding[q], low, runs[run], row, stop",
+        "                    )",
+        "                inner, tail = low // chunk + 1, start // chunk",
+        f"                if inner <= tail and (m >= {_REGULAR} or m == count - i):",
     )
-    _within(t)
-    t(
-        "                    continue",
-        "                until = place(first, i, count, (head + 1) * chunk)",
-        "                until = place(last, i, until, (tail + 1) * chunk + 1)",
-    )
-    _between(t)
-    t("                m = until - i", "                to = start - begin + i")
-    t.each("                w# = o#[q, to:to + m]")
-    t("                even = first[until - 1] - first[i] == m - 1 and last[until - 1] - last[i] == m - 1")
-    t("                for j in range(m if even else 0):")
-    t("                    even &= (first[i + j] - j == first[i]) & (last[i + j] - j == last[i])")
-    t("                if even:")
-    t.each("                    u# = s#[first[i]:first[i] + m]")
-    t.each("                    v# = p#[last[i] - 1:last[i] - 1 + m]")
-    t("                    for j in range(m):")
-    t.merge(" " * 24, "w#[j]", "u#[j]", "y#", "v#[j]")
+    _regular(t)
+    t("                else:")
+    _irregular(t)
     if kind.name == "sum_float":
-        _even_means(t)
-    t("                else:", "                    for j in range(m):")
-    t.merge(" " * 24, "w#[j]", "s#[first[i + j]]", "y#", "p#[last[i + j] - 1]")
-    if kind.name == "sum_float":
-        t(
-            "                    for j in range(m if mean else 0):",
-            "                        k, l = first[i + j], last[i + j]",
-        )
-        t("                        w0[j] /= at[l] - at[k] if at.size else l - k")
-    t("                i = until")
+        t("            for j in range(count if mean else 0):", "                w0[j] /= n[j]")
+    t("            if wide and at.size:")
+    t.each("                spread(w#[:count], at[start:stop + 1], o#[q, at[start] - origin:at[stop] - origin])")
+    t("            else:")
+    t.each("                o#[q, start - origin:stop - origin] = w#[:count]")
     t("        start = stop")
-    parameters = ["times", "runs", "at", "index", "shift", "by_time", "preceding"]
-    parameters += ["x#", "p#", "s#", "unit#", "chunk", "begin", "end", "mean", "n", "o#"]
-    text = t.text("over", parameters)
-    return text.replace(
-        "\n", "\nfrom workbench.kernels.frames import fill_first, fill_last, first_low, look_up, place\n", 1
-    )
+    parameters = ["times", "runs", "at", "steps", "index", "shift", "by_time", "preceding", "x#", "p#", "s#", "unit#"]
+    parameters += ["chunk", "begin", "end", "mean", "wide", "origin", "o#"]
+    names = "behind, fill_first, fill_last, first_low, look_up, place, regular"
+    text = t.text("over", parameters, names)
+    return text.replace("\n", "\nfrom workbench.kernels.peers import row_counts, spread\n", 1)
 
 
 def _opening(t: KernelText) -> None:
-    """What is kept for each frame: where the last one began, and the stacks over chunks."""
+    """What is kept for each frame: where the last one began, and the stacks over chunks; and room for one tile."""
     t(
         "    frames = preceding.size",
-        "    first, peers = np.empty(chunk, np.int64), np.empty(chunk, np.int64)",
-        "    ends = np.empty(chunk, np.int64)",
+        f"    first, peers = np.empty({_TILE}, np.int64), np.empty({_TILE}, np.int64)",
+        f"    ends, n = np.empty({_TILE}, np.int64), np.empty({_TILE}, np.float64)",
         "    lows = np.empty(frames, np.int64)",
         "    for q in range(frames):",
         "        lows[q] = first_low(times, runs, by_time[q], preceding[q], begin)",
         "    oldest = lows.min() // chunk",
         "    room = (times.size - 1) // chunk - oldest + 2",
-        "    base, top, done = np.zeros(frames, np.int64), np.full(frames, -1), np.zeros(frames, np.int64)",
+        "    bases, tops, dones = np.zeros(frames, np.int64), np.full(frames, -1), np.zeros(frames, np.int64)",
     )
-    t.each("    f# = np.empty((frames, room), x#.dtype)")
-    t.each("    b# = np.empty(frames, x#.dtype)")
-    t.each("    g# = np.empty(chunk, x#.dtype)")
+    t.each("    front# = np.empty((frames, room), x#.dtype)")
+    t.each("    back# = np.empty(frames, x#.dtype)")
+    t.each(f"    w#, held# = np.empty({_TILE}, x#.dtype), np.empty({_TILE}, x#.dtype)")
+    t.stack_room("    ")
 
 
-def _within(t: KernelText) -> None:
-    """A window inside one chunk: its prefix, its suffix, or TwoStacks over its rows."""
-    t("                    low, high = first[i], last[i]", "                    to = start - begin + i")
-    t("                    if low % chunk == 0:")
-    t.each("                        o#[q, to] = p#[high - 1]")
-    t("                    elif high % chunk == 0:")
-    t.each("                        o#[q, to] = s#[low]")
-    t("                    elif low >= flip:")
-    t("                        ground, flip, back = low, high, high")
-    t.each("                        h# = unit#[0]")
-    t.each("                        z# = unit#[0]")
-    t("                        for j in range(high - 1, low - 1, -1):")
-    t.merge(" " * 28, "z#", "x#[j]", "z#")
-    t.each("                            g#[j - ground] = z#")
-    t.each("                        o#[q, to] = z#")
-    t("                    else:", "                        for j in range(back, high):")
-    t.merge(" " * 28, "h#", "h#", "x#[j]")
-    t("                        back = high")
-    t.merge(" " * 24, "o#[q, to]", "g#[low - ground]", "h#")
+def _regular(t: KernelText) -> None:
+    """The windows of ``m`` rows that begin at ``low``, all of them or one row further each, and end with the row."""
+    _between(t, " " * 20)
+    t.each("                    k# = s#[low:low + m]")
+    t("                    if not moves:")
+    t.each("                        k# = held#[:m]")
+    t.each("                        k#[:] = s#[low]")
+    t.each("                    l#, r# = p#[row:row + m], w#[i:i + m]")
+    t("                    for j in range(m):")
+    t.merge(" " * 24, "r#[j]", "k#[j]", "y#", "l#[j]")
+    if t.kind.name == "sum_float":
+        t("                    if mean:", "                        row_counts(at, low, moves, row + 1, n[i:i + m])")
+    t("                    lows[q] = low + moves * (m - 1)", "                    i += m")
+
+
+def _irregular(t: KernelText) -> None:
+    """The windows of all rows of the tile that are left, wherever they begin and end."""
+    t(
+        "                    if index.size and by_time[q] and preceding[q] >= 0:",
+        "                        look_up(times, index, shift, preceding[q], row, stop, first[i:])",
+        "                        lows[q] = first[count - 1]",
+        "                    else:",
+        "                        low = fill_first(",
+        "                            times, runs, by_time[q], preceding[q], lows[q], row, stop, first[i:]",
+        "                        )",
+        "                        lows[q] = low",
+    )
     if t.kind.name == "sum_float":
         t(
-            "                    if mean:",
-            "                        o0[q, to] /= at[high] - at[low] if at.size else high - low",
+            "                    for j in range(i, count if mean else 0):",
+            "                        n[j] = at[last[j]] - at[first[j]] if at.size else last[j] - first[j]",
         )
-    t("                    i += 1")
-
-
-def _even_means(t: KernelText) -> None:
-    """Quotients where both ends of the windows go on by one from window to window."""
-    t("                    if mean and at.size:")
-    t("                        k, l = at[first[i]:first[i] + m], at[last[i]:last[i] + m]")
     t(
-        "                        for j in range(m):",
-        "                            w0[j] /= np.float64(l[j]) - np.float64(k[j])",
+        "                    top = -1",
+        "                    while i < count:",
+        "                        inner, tail = first[i] // chunk + 1, (last[i] - 1) // chunk",
+        "                        until = place(last, i, count, (tail + 1) * chunk + 1)",
+        "                        if inner > tail:",
     )
-    t("                    elif mean:", "                        size = np.float64(last[i] - first[i])")
-    t("                        for j in range(m):", "                            w0[j] /= size")
-
-
-def _between(t: KernelText) -> None:
-    """The whole chunks between the ends of a window, by TwoStacks over chunks."""
-    t.each("                y# = unit#[0]")
+    t.stacks(" " * 28, "until", "w#")
     t(
-        "                inner = head + 1",
-        "                if inner < tail:",
-        "                    if inner >= top[q]:",
+        "                            continue",
+        "                        until = place(first, i, until, inner * chunk)",
     )
-    t("                        base[q], top[q], done[q] = inner, tail, tail")
-    t.each("                        b#[q] = unit#[0]")
-    t("                        for j in range(tail - 1, inner - 1, -1):")
-    t.merge(" " * 28, "y#", "p#[(j + 1) * chunk - 1]", "y#")
-    t.each("                            f#[q, j - inner] = y#")
-    t("                    else:", "                        for j in range(done[q], tail):")
-    t.merge(" " * 28, "b#[q]", "b#[q]", "p#[(j + 1) * chunk - 1]")
-    t("                        done[q] = tail")
-    t.merge(" " * 24, "y#", "f#[q, inner - base[q]]", "b#[q]")
+    _between(t, " " * 24)
+    t("                        for j in range(i, until):")
+    t.merge(" " * 28, "w#[j]", "s#[np.uint64(first[j])]", "y#", "p#[np.uint64(last[j] - 1)]")
+    t("                        i = until")
+
+
+def _between(t: KernelText, indent: str) -> None:
+    """The whole chunks ``[inner, tail)`` between the ends of a window, by TwoStacks over chunks."""
+    t.each(f"{indent}y# = unit#[0]")
+    t(f"{indent}if inner < tail:", f"{indent}    if inner >= tops[q]:")
+    t(f"{indent}        bases[q], tops[q], dones[q] = inner, tail, tail")
+    t.each(f"{indent}        back#[q] = unit#[0]")
+    t(f"{indent}        for j in range(tail - 1, inner - 1, -1):")
+    t.merge(f"{indent}            ", "y#", "p#[(j + 1) * chunk - 1]", "y#")
+    t.each(f"{indent}            front#[q, j - inner] = y#")
+    t(f"{indent}    else:", f"{indent}        for j in range(dones[q], tail):")
+    t.merge(f"{indent}            ", "back#[q]", "back#[q]", "p#[(j + 1) * chunk - 1]")
+    t(f"{indent}        dones[q] = tail")
+    t.merge(f"{indent}        ", "y#", "front#[q, inner - bases[q]]", "back#[q]")

@@ -11,6 +11,10 @@ from workbench.kernels import combine
 SCANS = {combine.combine_add: "add", combine.combine_min: "min", combine.combine_max: "max"}
 
 
+#: Windows of up to so many rows are combined row by row: less work than a stack.
+_FEW = 4
+
+
 class KernelText:
     """The lines of one kernel over the partials of one kind.
 
@@ -51,9 +55,9 @@ class KernelText:
         for j in self.fields:
             self.lines.append(f"{indent}u{j} = {source.replace('#', str(j))}")
             self.lines.append(f"{indent}v{j} = {target.replace('#', str(j))}")
-        self.lines.append(f"{indent}for i in range(u0.size):")
-        self.merge(indent + "    ", f"{carry}#", f"{carry}#", "u#[i]")
-        self.lines += [f"{indent}    v{j}[i] = {carry}{j}" for j in self.fields]
+        self.lines.append(f"{indent}for e in range(u0.size):")
+        self.merge(indent + "    ", f"{carry}#", f"{carry}#", "u#[e]")
+        self.lines += [f"{indent}    v{j}[e] = {carry}{j}" for j in self.fields]
 
     def suffix(self, indent: str, source: str, target: str, carry: str) -> None:
         """As :meth:`prefix`, from the end."""
@@ -63,14 +67,56 @@ class KernelText:
         for j in self.fields:
             self.lines.append(f"{indent}u{j} = {source.replace('#', str(j))}")
             self.lines.append(f"{indent}v{j} = {target.replace('#', str(j))}")
-        self.lines.append(f"{indent}for i in range(u0.size - 1, -1, -1):")
-        self.merge(indent + "    ", f"{carry}#", "u#[i]", f"{carry}#")
-        self.lines += [f"{indent}    v{j}[i] = {carry}{j}" for j in self.fields]
+        self.lines.append(f"{indent}for e in range(u0.size - 1, -1, -1):")
+        self.merge(indent + "    ", f"{carry}#", "u#[e]", f"{carry}#")
+        self.lines += [f"{indent}    v{j}[e] = {carry}{j}" for j in self.fields]
 
-    def text(self, name: str, parameters: Sequence[str]) -> str:
+    def stacks(self, indent: str, limit: str, out: str) -> None:
+        """TwoStacks over rows: the windows ``[first[i], last[i])`` of ``x`` from ``i`` to ``limit``, to ``out[i]``.
+
+        Neither end ever descends. The front stack is a scan of the rows ``[base, top)`` back to front; until a window
+        begins behind it, the rows ``[top, done)`` and those that join go through one scan on the other side. So all
+        is done in loops that neither branch nor wait. :meth:`stack_room` goes before it, with ``top = -1``.
+        """
+        at = indent + "    "
+        self(
+            f"{indent}while i < {limit}:",
+            f"{at}low, high = first[i], last[i]",
+            f"{at}if low >= top and high - low <= {_FEW}:",
+        )
+        self.each(f"{at}    z# = x#[high - 1]")
+        self(f"{at}    for j in range(high - 2, low - 1, -1):")
+        self.merge(f"{at}        ", "z#", "x#[j]", "z#")
+        self.each(f"{at}    {out}[i] = z#")
+        self(f"{at}    i += 1", f"{at}    continue", f"{at}if low >= top:")
+        self(f"{at}    base, top, done = low, high, high", f"{at}    if high - low > f0.size:")
+        self.each(f"{at}        f# = np.empty(2 * (high - low), x#.dtype)")
+        self.each(f"{at}    b# = unit#[0]")
+        self.each(f"{at}    z# = unit#[0]")
+        self.suffix(f"{at}    ", "x#[low:high]", "f#[:high - low]", "z")
+        self(f"{at}to = behind(first, i, {limit}, top)", f"{at}joined = last[to - 1] - done")
+        self(f"{at}if joined >= g0.size:")
+        self.each(f"{at}    g# = np.empty(2 * joined + 1, x#.dtype)")
+        self.each(f"{at}g#[0] = b#")
+        self.prefix(at, "x#[done:done + joined]", "g#[1:joined + 1]", "b")
+        self.each(f"{at}b# = g#[joined]")
+        self(f"{at}for j in range(i, to):")
+        self.merge(f"{at}    ", f"{out}[j]", "f#[np.uint64(first[j] - base)]", "g#[np.uint64(last[j] - done)]")
+        self(f"{at}i, done = to, done + joined")
+
+    def stack_room(self, indent: str) -> None:
+        """Room for :meth:`stacks`, which makes more where it needs more."""
+        self.each(f"{indent}f#, g# = np.empty(256, x#.dtype), np.empty(256, x#.dtype)")
+        self.each(f"{indent}b# = unit#[0]")
+        self(f"{indent}base, top, done = 0, -1, 0")
+
+    def text(self, name: str, parameters: Sequence[str], frames: str = "") -> str:
+        """The whole text; ``frames`` are names that it uses of ``kernels/frames.py``."""
         names = [p.replace("#", str(j)) for p in parameters for j in (self.fields if "#" in p else [0])]
         head = ["import numpy as np", "from workbench.kernels import combine, scan"]
         head.append("from workbench.kernels.jit import jit")
+        if frames:
+            head.append(f"from workbench.kernels.frames import {frames}")
         head.append(
             f"combine_ = scan.combine_{self.scan}" if self.scan else self._bound("combine", self.kind.combine)
         )

@@ -147,6 +147,7 @@ class StripFacts:
         if progress.rows != self._rows:
             self._rows, self._since = progress.rows, time.monotonic()
         known = progress.watermark is not None and progress.max_event is not None
+        work = {name: getattr(progress, name) for name in ("merges", "splits", "recomputations")}
         return {
             "state": progress.state,
             "rows_per_second": progress.rows_per_s,
@@ -156,6 +157,8 @@ class StripFacts:
             "late_rows": progress.late.get(self._live.name, 0),
             "batch_seconds": progress.batch_seconds or None,
             "state_bytes": progress.state_bytes or None,
+            "kept_rows": progress.tuples or None,
+            "reworked": work if any(work.values()) else None,
             "error": progress.error,
             "hint": f"`{self._live.name}.progress().details` has all that Spark said" if progress.details else None,
         }

@@ -24,21 +24,24 @@ from workbench.plan.gag import Algorithm, algorithm_of, specialise, strategies
 PIECE = 2048
 #: Chunks that overlaid stacks over slices may have.
 CHUNKS = (4, 8, 16, 32, 64, 128, 256)
-#: What a combine costs for nodes of a tree, whose rows lie apart, by one for rows that follow each other: measured
-#: for sums of floats, windows of 1,440 and 20,000 slices, 100 and 1,000 keys, one slice at a time and a thousand.
-_APART = 2.0
 #: The windows of a group by which the graph is asked for its algorithm: their number counts, not their sizes.
 _ONE, _SEVERAL = (3,), (2, 3)
 
 
 @dataclass(frozen=True)
 class Constants:
-    """Measured nanoseconds: ``combine`` and ``scan`` of an element by kind of partial, ``loop`` to start a chunk."""
+    """Measured nanoseconds: ``combine`` and ``scan`` of an element by kind of partial, ``loop`` to start a chunk.
+
+    ``apart`` is what a combine costs for nodes of a tree, whose rows lie apart, by one for rows that follow each
+    other. Built in is what was measured for sums of floats, windows of 1,440 and 20,000 slices, 100 and 1,000 keys,
+    one slice at a time and a thousand.
+    """
 
     combine: Mapping[str, float]
     scan: Mapping[str, float]
     loop: float
     source: str = "built in"
+    apart: float = 2.0
 
     def of(self, kind: PartialKind) -> tuple[float, float]:
         """Combine and scan of a kind; one that was never measured counts by its fields."""
@@ -110,7 +113,7 @@ def over_slices(kind: PartialKind, sizes: Sequence[float], measured: Constants) 
     """
     combine, _ = measured.of(kind)
     stacks = Candidate(Algorithm.TWO_STACKS, combine * sum(size + 1 for size in sizes))
-    tree = _tree(sizes, combine)
+    tree = _tree(sizes, combine * measured.apart)
     if not kind.compiled:
         return stacks, tree
     found = [tree]
@@ -134,7 +137,7 @@ def _tree(sizes: Sequence[float], combine: float) -> Candidate:
     """A node on every level above the slices, and two on every level of a window."""
     longest, *others = (max(1, ceil(log2(max(1.0, size)))) for size in sorted(sizes, reverse=True))
     steps = longest + sum(2 * height + 1 for height in (longest, *others))
-    return Candidate(Algorithm.FLAT_FAT, combine * _APART * steps)
+    return Candidate(Algorithm.FLAT_FAT, combine * steps)
 
 
 def _algorithms(kind: PartialKind, windows: int) -> Iterable[Algorithm]:

@@ -110,18 +110,26 @@ class QueryResults:
         level that the store does not have are left out.
         """
         with self._lock:
-            own = {level.label: number for number, level in enumerate(self.schema.levels)} if labels else {}
-            for batch in batches:
-                level = own.get(labels[batch.level]) if labels else batch.level
-                if level is not None and batch.high > batch.low:
-                    if level != batch.level:
-                        batch = ResultBatch(level, batch.columns, batch.low, batch.high)
+            for batch in self._fit(batches, labels) if labels else batches:
+                rows = batch.high - batch.low
+                if rows > 0:
                     self._waiting.append(batch)
-                    self._waiting_rows += batch.high - batch.low
-                    self._held_rows += len(batch.columns)
+                    self._waiting_rows += rows
+                    self._held_rows += len(batch.columns.starts)
             if self._waiting_rows > _WAITING or self._held_rows > _HELD:
                 self._settle()
-        self._tell()
+            self._version += 1
+            listeners = self._listeners
+        for listener in listeners:
+            listener()
+
+    def _fit(self, batches: Iterable[ResultBatch], labels: Sequence[str]) -> Iterator[ResultBatch]:
+        """The batches of levels that are here, by the places they have here."""
+        own = {level.label: number for number, level in enumerate(self.schema.levels)}
+        for batch in batches:
+            level = own.get(labels[batch.level])
+            if level is not None:
+                yield batch if level == batch.level else ResultBatch(level, batch.columns, batch.low, batch.high)
 
     def add_level(self, level: Level, position: int) -> None:
         """Make room for one more level, at a position among those there are; what is kept stays."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+from workbench.logical import EachRow
 from workbench.plan import SharedPlan
 from workbench.results import QueryResults
 from workbench.runtime.assembling import Assembler
@@ -97,8 +98,16 @@ class Engine:
     def run_table(self, table: pa.Table, *, threads: int | None = None) -> dict[str, QueryResults]:
         """The whole stream at once, as one micro-batch: what :meth:`run` gives.
 
-        By way of :class:`TableRunner` if all windows are context free and have results only where rows are.
+        By way of :class:`TableRunner` if all windows are context free and have results only where rows are, and of
+        :class:`OverTable` if every row has one.
         """
+        if all(isinstance(assembly.window, EachRow) for assembly in self.plan.assemblies):
+            # Here, as it loads the compiler.
+            from workbench.runtime.over_table import OverTable
+
+            for query, batch in OverTable(self.plan, threads).told(table):
+                self.results[query].apply([batch])
+            return self.results
         filled = any(entry.query.fill is not None for entry in self.plan.queries)
         if filled or any(fold.gaps or fold.columns is not None for fold in self.plan.folds):
             return self.run([table])

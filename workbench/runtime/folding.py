@@ -41,7 +41,7 @@ class Cut:
 
     def times(self) -> Array:
         """The event time of each row, microseconds."""
-        return _micros(self.stamps)
+        return micros(self.stamps)
 
 
 @dataclass(frozen=True)
@@ -208,14 +208,21 @@ def cut_batch(batch: pa.RecordBatch, plan: SharedPlan) -> Cut:
             others = _other_edges(plan, min(first, last), max(first, last))
             if (slices := cut(times, edges, others, unit)) is not None:
                 return Cut(batch, slices, last, stamps)
-    times = _micros(stamps)
+    times = micros(stamps)
     first, last = int(times.min()), int(times.max())
-    if last > LIMIT or first < -LIMIT:
-        raise DataError(f"a time in column `{name}` is further than 146,000 years from 1970")
+    require_near(plan, first, last)
     return Cut(batch, slices_of(times, edges, _other_edges(plan, first, last), (first, last)), last, stamps)
 
 
-def _micros(stamps: pa.Array) -> Array:
+def require_near(plan: SharedPlan, first: int, last: int) -> None:
+    """Raises DataError where the first or the last of some times, in microseconds, is out of reach."""
+    if last > LIMIT or first < -LIMIT:
+        name = plan.stream.time
+        raise DataError(f"a time in column `{name}` is further than 146,000 years from 1970")
+
+
+def micros(stamps: pa.Array) -> Array:
+    """Event times in microseconds; none is NULL."""
     return stamps.cast(pa.timestamp("us", stamps.type.tz)).view(pa.int64()).to_numpy()
 
 

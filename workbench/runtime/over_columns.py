@@ -17,13 +17,14 @@ Array = npt.NDArray[Any]
 
 
 class Output:
-    """A result column that is filled piece by piece, in order of key and time."""
+    """A result column that is filled piece by piece, in order of key and time, or that is there: ``values``."""
 
-    def __init__(self, kind: pa.DataType, rows: int, ordering: Ordering) -> None:
+    def __init__(self, kind: pa.DataType, rows: int, ordering: Ordering, values: Array | None = None) -> None:
         self._kind = kind
         self._ordering = ordering
-        self._values: Array | None = None
-        if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        self._values = values
+        self.open = values is None
+        if values is None and (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
             self._values = room(rows, np.dtype(kind.to_pandas_dtype()))
         self._valid: Array | None = None
         self._pieces: dict[int, pa.Array] = {}

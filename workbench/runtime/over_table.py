@@ -11,9 +11,8 @@ through all frames of all queries, each on one thread, and the results back to w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -23,45 +22,35 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workbench.algebra import AGGREGATES
 from workbench.codegen.kernels import choice
-from workbench.codegen.over import CHUNK, FrameKernel, SortedRows, sealed
-from workbench.kernels.frames import NO_INDEX, first_low, frames_of, time_index
+from workbench.codegen.over import CHUNK, NO_STEPS, FrameKernel, SortedRows, sealed
+from workbench.kernels.frames import NO_INDEX, fill_steps, first_low, time_index
 from workbench.kernels.peers import NO_MOMENTS, begin_moments
 from workbench.logical import Expression, Frame, OverCall, RangeFrame, RowsFrame, beside_frames, over_calls
 from workbench.plan import QueryPlan, SharedPlan
+from workbench.results import ResultBatch, Status
 from workbench.runtime.branches.over import frames_needed, over_users
 from workbench.runtime.expressions import evaluate, evaluate_filter
-from workbench.runtime.folding import Folder, plan_columns
+from workbench.runtime.folding import Folder, micros, plan_columns, require_near
 from workbench.runtime.keys import number_keys
 from workbench.runtime.ordering import AsIs, Counted, Ordering, Permuted
 from workbench.runtime.over_columns import Output, of_rows, room
+from workbench.runtime.over_windows import Task, Windows, is_mean, reach, reaches
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
 
 #: Rows to a piece: a multiple of a chunk, so that the results of ten frames stay in the second- or third-level cache.
 PIECE = 8 * CHUNK
+#: Pieces to a thread where results go straight to the whole.
+_PARTS = 8
 #: Frames with more rows than this on average share scans.
 _MANY = 2 * CHUNK
+#: Share of the chunks with rows at equal distances from which on frames are found without an index.
+_REGULAR = 0.9
 #: Moments by rows up to which rows of equal time are taken together.
 _FEW = 0.7
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
-
-
-@dataclass(frozen=True)
-class _Task:
-    """The rows of a fold in order, with all that its frames need of them."""
-
-    batch: pa.RecordBatch
-    rows: SortedRows
-    unit: int
-    ordering: Ordering
-    lifted: list[Fields | None]
-    scans: dict[int, tuple[Fields, Fields]]
-    large: frozenset[Frame]
-    users: tuple[QueryPlan, ...]
-    frames: dict[Frame, tuple[int, ...]]
 
 
 class OverTable:
@@ -75,20 +64,37 @@ class OverTable:
         self._kernels = {fold: [FrameKernel(kind) for kind in self._folders[fold].kinds] for fold in self._folds}
 
     def run(self, table: pa.Table) -> dict[str, pa.Table]:
-        """The values of each OVER query, a row for each row that has a time and passes the filter, in their order."""
+        """The values of each OVER query, a row for each row that has a time and passes the filter, in their order.
+
+        Columns of one query may be parts of one piece of memory, which lives as long as any of them.
+        """
+        return {
+            entry.query.name: _empty(entry) if task is None else values
+            for entry, task, values in self._each(table, exact=False)
+        }
+
+    def told(self, table: pa.Table) -> list[tuple[str, ResultBatch]]:
+        """The same as results, all of them final. Raises DataError for times beyond what an operator takes."""
+        return [
+            (entry.query.name, _told(self.plan, entry, task, values))
+            for entry, task, values in self._each(table, exact=True)
+            if task is not None
+        ]
+
+    def _each(self, table: pa.Table, exact: bool) -> Iterator[tuple[QueryPlan, Task | None, pa.Table]]:
+        """The queries with the rows of their fold, if there are any, and the values.
+
+        ``exact``: rows of one key and time are in their order even if no frame depends on it.
+        """
         (batch,) = table.select(list(plan_columns(self.plan))).combine_chunks().to_batches() or [None]
-        found = {}
         with ThreadPoolExecutor(self.threads, "winquery") as pool:
             for fold in self._folds:
-                task = None if batch is None else self._read(pool, fold, batch)
+                task = None if batch is None else self._read(pool, fold, batch, exact)
                 for user in over_users(self.plan, fold):
                     entry = self.plan.queries[user]
-                    found[entry.query.name] = (
-                        _empty(entry) if task is None else self._results(pool, fold, task, entry)
-                    )
-        return found
+                    yield entry, task, None if task is None else self._results(pool, fold, task, entry)
 
-    def _read(self, pool: ThreadPoolExecutor, fold: int, batch: pa.RecordBatch) -> _Task | None:
+    def _read(self, pool: ThreadPoolExecutor, fold: int, batch: pa.RecordBatch, exact: bool) -> Task | None:
         """Filter and order the rows of a fold, and lift each into its partials."""
         spec, folder = self.plan.folds[fold], self._folders[fold]
         if batch.column(self.plan.stream.time).null_count:
@@ -102,14 +108,13 @@ class OverTable:
         if unit is None:
             stamps, unit = stamps.cast(pa.timestamp("us", stamps.type.tz)), 1
         times = stamps.view(pa.int64()).to_numpy()
-        users = tuple(self.plan.queries[user] for user in over_users(self.plan, fold))
         frames = frames_needed(self.plan, over_users(self.plan, fold))
         codes: Array | None = None
         if spec.keys:
             numbered, _ = number_keys([evaluate(named.expression, batch) for named in spec.keys], len(batch))
             codes = numbered.narrow()
         by_rows = any(isinstance(frame, RowsFrame) for frame in frames)
-        ordering = self._order(pool, batch, times, codes, spec.columns if by_rows else None)
+        ordering = self._order(pool, batch, times, codes, spec.columns if by_rows or exact else None)
         runs = ordering.runs
         times = ordering.sorted(times)
         lifted = [
@@ -120,12 +125,18 @@ class OverTable:
         if not by_rows:
             times, runs, at, lifted = self._united(pool, fold, times, runs, lifted)
         large = frozenset(frame for frame in frames if self._is_large(frame, times, runs, unit))
-        needs_index = len(runs) == 2 and any(isinstance(frame, RangeFrame) for frame in large)
-        index, shift = time_index(times) if needs_index else (NO_INDEX, 0)
-        rows = SortedRows(times, runs, index, shift, at)
+        steps, index, shift = NO_STEPS, NO_INDEX, 0
+        if any(isinstance(frame, RangeFrame) for frame in large):
+            steps = np.empty(-(-len(times) // CHUNK), np.int64)
+            list(
+                pool.map(lambda cut: fill_steps(sealed(times), CHUNK, cut[0], cut[1], steps), self._cuts(len(times)))
+            )
+            if len(runs) == 2 and np.count_nonzero(steps) < _REGULAR * len(steps):
+                index, shift = time_index(times)
+        rows = SortedRows(times, runs, index, shift, at, steps)
         scans = self._scan(pool, fold, lifted, {p for frame in large for p in frames[frame]})
         large = frozenset(f for f in large if all(p in scans or lifted[p] is None for p in frames[f]))
-        return _Task(batch, rows, unit, ordering, lifted, scans, large, users, frames)
+        return Task(batch, rows, unit, ordering, lifted, scans, large, frames)
 
     def _order(
         self,
@@ -135,7 +146,7 @@ class OverTable:
         codes: Array | None,
         columns: Sequence[Expression] | None,
     ) -> Ordering:
-        """The rows by key, time and (where frames go by rows) ``columns``."""
+        """The rows by key, time and, if there are any, ``columns``."""
         ordering: Ordering
         overlapping = [(low, high + 1) for low, high in self._parts(len(times))]
         if all(pool.map(lambda part: _ascending(times[slice(*part)]), overlapping)):
@@ -188,11 +199,15 @@ class OverTable:
         """A part of the rows for each thread."""
         return list(pairwise(np.linspace(0, rows, self.threads + 1).astype(int).tolist()))
 
+    def _cuts(self, rows: int, parts: int = 1) -> list[tuple[int, int]]:
+        """Some parts for each thread, of whole chunks."""
+        return list(pairwise([*range(0, rows, max(1, rows // CHUNK // (parts * self.threads)) * CHUNK), rows]))
+
     def _is_large(self, frame: Frame, times: Array, runs: Array, unit: int) -> bool:
         """Whether a frame has many rows, judged by a few."""
-        by_time, reach = isinstance(frame, RangeFrame), _reach(frame, unit)
+        by_time, back = isinstance(frame, RangeFrame), reach(frame, unit)
         rows = np.linspace(0, len(times) - 1, 17).astype(int)[1:]
-        sizes = [row - first_low(times, runs, by_time, reach, row) for row in rows.tolist()]
+        sizes = [row - first_low(times, runs, by_time, back, row) for row in rows.tolist()]
         return bool(np.mean(sizes) > _MANY)
 
     def _scan(
@@ -205,22 +220,23 @@ class OverTable:
             if fields is None or not kernel.kind.compiled or choice(None) == "generic":
                 continue
             found[position] = scans = kernel.scans(fields)
-            rows = len(fields[0])
-            cuts = [*range(0, rows, max(1, rows // CHUNK // self.threads) * CHUNK), rows]
-            list(pool.map(partial(_scan, kernel, fields, scans), pairwise(cuts)))
+            list(pool.map(partial(_scan, kernel, fields, scans), self._cuts(len(fields[0]))))
         return found
 
-    def _results(self, pool: ThreadPoolExecutor, fold: int, task: _Task, entry: QueryPlan) -> pa.Table:
+    def _results(self, pool: ThreadPoolExecutor, fold: int, task: Task, entry: QueryPlan) -> pa.Table:
         """All values of one query, in the order of the table."""
         rows = len(task.batch)
         framed = [named for named in entry.query.values if over_calls(named.expression)]
-        columns = [Output(named.expression.type, rows, task.ordering) for named in framed]
         overs = list(dict.fromkeys(over for named in framed for over in over_calls(named.expression)))
         parts = {ingredient.call: ingredient.partials for ingredient in entry.ingredients}
         needs = [parts[over.call] for over in overs]
         leaves = dict.fromkeys(leaf for named in framed for leaf in beside_frames(named.expression))
         beside = {leaf: evaluate(leaf, task.batch) for leaf in leaves}
         alone = [overs.index(named.expression) if named.expression in overs else -1 for named in framed]
+        whole = self._means(pool, fold, task, dict(zip(overs, needs, strict=True)))
+        columns = [
+            Output(named.expression.type, rows, task.ordering, whole.get(named.expression)) for named in framed
+        ]
 
         places = len(task.rows.times)
         # Here, as it is the threads' work too, which must not wait for itself.
@@ -228,8 +244,11 @@ class OverTable:
 
         def piece(begin: int) -> None:
             end = min(begin + PIECE, places)
-            windows = _Windows(self._kernels[fold], task, begin, end)
-            found = [windows.lowered(over, positions) for over, positions in zip(overs, needs, strict=True)]
+            windows = Windows(self._kernels[fold], task, begin, end)
+            found = [
+                None if over in whole else windows.lowered(over, positions)
+                for over, positions in zip(overs, needs, strict=True)
+            ]
             known: dict[Expression, pa.Array] = {}
             at = task.rows.at[begin : end + 1]
             low, high = at[[0, -1]].tolist() if len(at) else (begin, end)
@@ -237,121 +256,60 @@ class OverTable:
                 own = None if order is None else pa.array(order[low:high])
                 for leaf, column in beside.items():
                     known[leaf] = column.slice(low, high - low) if own is None else column.take(own)
-                known |= {over: of_rows(values, at) for over, values in zip(overs, found, strict=True)}
+                known |= {
+                    over: pa.array(whole[over][low:high]) if values is None else of_rows(values, at)
+                    for over, values in zip(overs, found, strict=True)
+                }
             for named, place, out in zip(framed, alone, columns, strict=True):
-                if place >= 0:
-                    out.put(low, high, found[place], at)
-                else:
+                if place < 0:
                     out.put(low, high, evaluate(named.expression, known, high - low), NO_MOMENTS)
+                elif found[place] is not None:
+                    out.put(low, high, found[place], at)
 
-        list(pool.map(piece, range(0, places, PIECE)))
+        if any(column.open for column in columns):
+            list(pool.map(piece, range(0, places, PIECE)))
         values = {named.name: column.array() for named, column in zip(framed, columns, strict=True)}
         for named in entry.query.values:
             if named.name not in values:
                 values[named.name] = evaluate(named.expression, task.batch)
         return pa.table({named.name: values[named.name] for named in entry.query.values})
 
+    def _means(
+        self, pool: ThreadPoolExecutor, fold: int, task: Task, needs: Mapping[OverCall, Sequence[int]]
+    ) -> dict[Expression, Array]:
+        """Means of floats, in order of key and time, which kernels write where they stand in the end."""
+        kernels, rows, found = self._kernels[fold], len(task.batch), dict[Expression, Array]()
+        cuts = self._cuts(len(task.rows.times), _PARTS)
+        large: dict[int, list[OverCall]] = {}
+        for over, (position, *others) in needs.items():
+            if not is_mean(kernels, task, over, (position, *others)):
+                continue
+            if over.frame in task.large:
+                large.setdefault(position, []).append(over)
+            elif not len(task.rows.at) and kernels[position].finds(rows):
+                out = found[over] = room(rows, np.float64)
+                list(pool.map(partial(_near, kernels[position], task, over.frame, position, out), cuts))
+        for position, overs in large.items():
+            fields, kernel = task.lifted[position], kernels[position]
+            assert fields is not None
+            out = room(len(overs) * rows, np.float64).reshape(len(overs), rows)
+            frames = reaches([over.frame for over in overs], task.unit)
+            write = partial(kernel.shared, task.rows, frames, fields, task.scans[position])
+            list(pool.map(partial(write, out=(out,), mean=True, wide=True), cuts))
+            found |= dict(zip(overs, out, strict=True))
+        return found
 
-class _Windows:
-    """The windows of one piece: the frames of its rows, and their partials, each made once."""
 
-    def __init__(self, kernels: Sequence[FrameKernel], task: _Task, begin: int, end: int) -> None:
-        self._kernels = kernels
-        self._task = task
-        self._begin, self._end = begin, end
-        self._bounds: dict[Frame, tuple[Array, Array]] = {}
-        self._found: dict[tuple[Frame, int], Fields] = {}
-        self._means: dict[tuple[Frame, int], Array] = {}
-
-    def lowered(self, over: OverCall, positions: Sequence[int]) -> pa.Array:
-        """The values of an aggregate over a frame. The mean of floats without NULL comes from the kernel itself."""
-        call, frame, task = over.call, over.frame, self._task
-        first = self._kernels[positions[0]].kind.name
-        if (
-            call.function == "avg"
-            and first == "sum_float"
-            and task.lifted[positions[1]] is None
-            and self._mean(frame, positions[0])
-        ):
-            return pa.array(self._means[frame, positions[0]])
-        fields = [self._partial(frame, position) for position in positions]
-        return AGGREGATES[call.function].lower(fields, call.operands, call.type, str(call))
-
-    def _mean(self, frame: Frame, position: int) -> bool:
-        """The mean over a frame from the kernel itself; False where array code must."""
-        if (frame, position) not in self._means:
-            if frame in self._task.large:
-                self._shared(position, mean=True)
-            else:
-                (values,) = self._near(frame, position, mean=True) or (None,)
-                if values is None:
-                    return False
-                self._means[frame, position] = values
-        return True
-
-    def _near(self, frame: Frame, position: int, mean: bool = False) -> Fields | None:
-        """One frame over a partial by the kernel that finds the frames by itself; None where array code must."""
-        task, kernel, rows = self._task, self._kernels[position], self._task.lifted[position]
-        assert rows is not None
-        out = tuple(np.empty(self._end - self._begin, kind) for kind in kernel.kind.dtypes)
-        by_time = isinstance(frame, RangeFrame), _reach(frame, task.unit)
-        return out if kernel.near(task.rows, by_time, rows, (self._begin, self._end), out, mean=mean) else None
-
-    def _partial(self, frame: Frame, position: int) -> Fields:
-        if (frame, position) not in self._found:
-            rows = self._task.lifted[position]
-            if rows is None:
-                first, last = self._frame(frame)
-                at = self._task.rows.at
-                sizes = np.subtract(at[last], at[first], dtype=np.int64) if len(at) else last - first
-                self._found[frame, position] = (sizes,)
-            elif frame in self._task.large:
-                self._shared(position, mean=False)
-            elif (near := self._near(frame, position)) is not None:
-                self._found[frame, position] = near
-            else:
-                first, last = self._frame(frame)
-                low, high = first[0], last[-1]
-                some = tuple(column[low:high] for column in rows)
-                windows = self._kernels[position].windows(first - low, last - low, some, compiled=False)
-                self._found[frame, position] = windows
-        return self._found[frame, position]
-
-    def _frame(self, frame: Frame) -> tuple[Array, Array]:
-        if frame not in self._bounds:
-            rows, reach = self._task.rows, _reach(frame, self._task.unit)
-            piece = self._begin, self._end
-            self._bounds[frame] = frames_of(rows.times, rows.runs, isinstance(frame, RangeFrame), reach, *piece)
-        return self._bounds[frame]
-
-    def _shared(self, position: int, mean: bool) -> None:
-        """All large frames over a partial in one call."""
-        task, kernel = self._task, self._kernels[position]
-        frames = [frame for frame in task.large if position in task.frames[frame]]
-        kinds = np.array([isinstance(frame, RangeFrame) for frame in frames])
-        reaches = np.array([_reach(frame, task.unit) for frame in frames])
-        shape = len(frames), self._end - self._begin
-        out = tuple(room(shape[0] * shape[1], np.dtype(kind)).reshape(shape) for kind in kernel.kind.dtypes)
-        fields = task.lifted[position]
-        assert fields is not None
-        piece = self._begin, self._end
-        kernel.shared(task.rows, (kinds, reaches), fields, task.scans[position], piece, out, mean=mean)
-        for place, frame in enumerate(frames):
-            if mean:
-                self._means[frame, position] = out[0][place]
-            else:
-                self._found[frame, position] = tuple(column[place] for column in out)
+def _near(kernel: FrameKernel, task: Task, frame: Frame, position: int, out: Array, cut: tuple[int, int]) -> None:
+    """Means over one frame of few rows."""
+    fields = task.lifted[position]
+    assert fields is not None
+    by_time = isinstance(frame, RangeFrame), reach(frame, task.unit)
+    kernel.near(task.rows, by_time, fields, cut, (out[slice(*cut)],), mean=True)
 
 
 def _scan(kernel: FrameKernel, fields: Fields, scans: tuple[Fields, Fields], cut: tuple[int, int]) -> None:
     kernel.scan(fields, scans, *cut)
-
-
-def _reach(frame: Frame, unit: int) -> int:
-    """How far back in rows, or in units of time (of ``unit`` microseconds); -1: all rows of the key."""
-    if frame.preceding is None:
-        return -1
-    return frame.preceding // (unit if isinstance(frame, RangeFrame) else 1)
 
 
 def _ascending(times: Array) -> bool:
@@ -363,6 +321,19 @@ def _tied(times: Array, runs: Array) -> bool:
     same = times[1:] == times[:-1]
     same[runs[1:-1] - 1] = False
     return bool(same.any())
+
+
+def _told(plan: SharedPlan, entry: QueryPlan, task: Task, values: pa.Table) -> ResultBatch:
+    """Results of all rows, in the order of the table."""
+    rows, runs = len(task.batch), task.ordering.runs
+    times = micros(task.batch.column(plan.stream.time))
+    require_near(plan, int(times.min()), int(times.max()))
+    numbers = room(rows, np.int64)
+    task.ordering.restored(np.arange(rows) - np.repeat(runs[:-1], np.diff(runs)), numbers)
+    keys = tuple(evaluate(named.expression, task.batch) for named in entry.query.keys)
+    status, revisions = np.full(rows, Status.FINAL, np.int8), np.zeros(rows, np.int16)
+    columns = tuple(values[named.name].combine_chunks().cast(named.expression.type) for named in entry.query.values)
+    return ResultBatch.of(0, times, keys, columns, status, revisions, times, numbers)
 
 
 def _empty(entry: QueryPlan) -> pa.Table:
