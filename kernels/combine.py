@@ -61,7 +61,8 @@ def lift_fast(x: Any) -> Any:
     in a window.
     """
     nan = x != x
-    return (pick(x - x == 0.0, x, 0.0), ((x == np.inf) | nan) * np.int64(1) + ((x == -np.inf) | nan) * np.int64(MINUS))
+    plus, minus = (x == np.inf) | nan, (x == -np.inf) | nan
+    return (pick(x - x == 0.0, x, 0.0), plus * np.int64(1) + minus * np.int64(MINUS))
 
 
 def combine_fast(a: Any, a_counts: Any, b: Any, b_counts: Any) -> Any:

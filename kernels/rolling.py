@@ -2,9 +2,9 @@
 
 For those who ask for ``numerics='fast'``: the running sum has seen rows that are no longer in the window, so it is
 rounded as a sum of more values than there are. It is the least work there is, one scan of the differences between
-rows that come and rows that leave, and it is bounded in what it can spoil: every ``period`` rows each sum is computed
-afresh. What is not finite never gets into a running sum that goes on: a scan that has met any ends in NaN or infinity,
-so one look at its end tells, and its piece is done over with infinities and NaN counted apart
+rows that come and rows that leave, and what it can spoil is bounded: every so many rows a sum is computed afresh. What
+is not finite never gets into a running sum that goes on: a scan that has met any ends in NaN or infinity, so one look
+at its end tells, and its piece is done over with infinities and NaN counted apart
 (:func:`~workbench.kernels.combine.lift_fast`).
 """
 
@@ -65,7 +65,7 @@ def _afresh(values: Any) -> Any:
 
 @jit
 def _careful(comes: Any, leaves: Any, out: Any, total: Any, counts: Any) -> Any:
-    """The sums at the rows of a piece, some of which, or of those before, are not finite; the new total and counts."""
+    """The sums at the rows of a piece where some in the windows are not finite; returns the new total and counts."""
     for i in range(comes.size):
         if comes[i] - comes[i] == 0.0:
             total += comes[i]

@@ -161,9 +161,7 @@ class _Scan:
         return _combine(self._builder, self.name, self._floating, self._signed, left, right)
 
     def _shuffle(self, value: Any, mask: list[int]) -> Any:
-        return self._builder.shuffle_vector(
-            value, self._neutral, ir.Constant(ir.VectorType(_I32, self._lanes), mask)
-        )
+        return self._builder.shuffle_vector(value, self._neutral, ir.Constant(ir.VectorType(_I32, self._lanes), mask))
 
 
 def _scalar(name: str) -> Callable[[Any, Any], Any]:

@@ -30,7 +30,7 @@ CUTS = st.lists(st.integers(0, 900), max_size=4)
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 900), SIZES, CUTS, st.integers(0, 1_000))
-def test_well_behaved_sums_are_right_to_a_relative_1e_12(
+def test_well_behaved_sums_are_right_to_a_relative_1e_9(
     rows: int, sizes: list[int], cuts: list[int], seed: int
 ) -> None:
     """Positive values within four powers of ten, so that no window is small beside what was added before."""
@@ -38,7 +38,7 @@ def test_well_behaved_sums_are_right_to_a_relative_1e_12(
     found = pushed(FloatSums(sizes), values, cuts)
     for q, size in enumerate(sizes):
         expected = [math.fsum(values[max(0, row + 1 - size) : row + 1]) for row in range(rows)]
-        np.testing.assert_allclose(found[q], expected, rtol=1e-12 * 1e4)
+        np.testing.assert_allclose(found[q], expected, rtol=1e-9)
 
 
 @settings(max_examples=60, deadline=None)

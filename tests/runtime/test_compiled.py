@@ -48,9 +48,7 @@ def test_fast_numerics_equal_the_oracle_on_well_behaved_values(
     workload: Workload, batches: list[pa.Table], buckets: int
 ) -> None:
     """Up to 1e-9: multiples of 1/8 below 100, beside which NaN and infinities, that leave nothing behind."""
-    workload = replace(
-        workload, queries=tuple(replace(query, numerics=Numerics.FAST) for query in workload.queries)
-    )
+    workload = replace(workload, queries=tuple(replace(query, numerics=Numerics.FAST) for query in workload.queries))
     engine = Engine(compile_workload(workload, algorithm=Algorithm.SLIDE_SIDE_INV), buckets=buckets)
     engine.run(batches)
     check(workload, batches, engine)

@@ -78,7 +78,7 @@ class Scans:
 
 
 class AssembleKernel:
-    """Windows over one partial by one algorithm; ``chunk`` slices to a scan of overlaid stacks or rounding prefixes."""
+    """Windows over one partial by one algorithm; ``chunk`` slices to a scan of stacks, or of prefixes that round."""
 
     def __init__(self, kind: str | PartialKind, algorithm: Algorithm = Algorithm.TWO_STACKS, chunk: int = 1) -> None:
         self.kind = PARTIALS[kind] if isinstance(kind, str) else kind

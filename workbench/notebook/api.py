@@ -267,7 +267,7 @@ def bind(
     parameters: Mapping[str, object] | None = None,
     numerics: str | None = None,
 ) -> tuple[Query, ...]:
-    """The queries that are meant; ``single`` refuses more than one statement, ``numerics`` None leaves them theirs."""
+    """The queries that are meant; ``single`` refuses more than one, without ``numerics`` they keep theirs."""
     if numerics is not None:
         wanted = numerics_of(numerics)
         queries = bind(asked, name, source, single=single, snippets=snippets, parameters=parameters)

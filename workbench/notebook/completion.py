@@ -27,8 +27,8 @@ KEYWORDS = (
     "FILL NULL", "FILL ZERO", "FILL PREVIOUS",
 )  # fmt: skip
 OPTIONS = (
-    "--source", "--live", "--explain", "--dry-run", "--from-now", "--numerics", "--param", "--save", "--with", "--out",
-    "--help",
+    "--source", "--live", "--explain", "--dry-run", "--from-now", "--numerics", "--param", "--save", "--with",
+    "--out", "--help",
 )  # fmt: skip
 _CELL, _LINE = re.compile(r"\s*%%winquery\b"), re.compile(r"\s*%winquery\s")
 _FRAGMENT = re.compile(r"[\w.]*$")

@@ -27,9 +27,7 @@ def explain(plan: SharedPlan) -> str:
         lines.append("  method  of putting windows together from slices, by the cost for a key and a new slice")
         lines += [f"    f{method.fold}.p{method.partial} {_method(method)}" for method in plan.methods]
         lines.append(f"  store   {_store(plan)}")
-    lines += [
-        f"  fast    {_fast(plan, entry)}" for entry in plan.queries if entry.query.numerics is Numerics.FAST
-    ]
+    lines += [f"  fast    {_fast(plan, entry)}" for entry in plan.queries if entry.query.numerics is Numerics.FAST]
     for position, assembly in enumerate(plan.assemblies):
         inputs = ", ".join(f"p{index}" for index in assembly.partials)
         users = ", ".join(f"{plan.queries[query].query.name}[{level}]" for query, level in assembly.users)
@@ -90,8 +88,8 @@ def _fast(plan: SharedPlan, entry: QueryPlan) -> str:
     own = any("#" in plan.folds[method.fold].partials[method.partial].kind for method in rounded)
     return (
         f"{name}: {places} as differences of prefixes, begun anew every {max(m.chunk for m in rounded)} slices: "
-        "results are rounded as sums over all of those, and windows that begin behind a value of 1e90 are wrong until "
-        f"then, {'behind NaN and infinities too' if own else 'but not behind NaN and infinities'}"
+        "results are rounded as sums over all of those, and windows that begin behind a value of 1e90 are wrong "
+        f"until then, {'behind NaN and infinities too' if own else 'but not behind NaN and infinities'}"
     )
 
 
