@@ -86,10 +86,10 @@ class Stream:
 
 def _pusher(aggregate: Aggregate, sizes: Sequence[int]) -> Callable[[Array, Array], object]:
     """Windows from the first row on: ``push(rows, results)``."""
-    from workbench.codegen import FloatSums, RowWindows
+    from workbench.codegen import RowWindows, RunningSums
 
-    if aggregate.kind == FAST.kind:
-        return FloatSums(sizes).push
+    if aggregate.kind == FAST.kind or (aggregate.kind == "count" and len(sizes) == 1):
+        return RunningSums(sizes, aggregate.dtype).push
     windows = RowWindows(aggregate.kind, sizes, [aggregate.dtype])
     return lambda rows, results: windows.push((rows,), (results,))
 

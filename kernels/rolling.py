@@ -1,11 +1,10 @@
-"""Sums of floats over the last rows, kept up to date by what comes and what leaves (subtract-on-evict).
+"""Sums over the last rows, kept up to date by what comes and what leaves (subtract-on-evict, *SlideSide* §2).
 
-For those who ask for ``numerics='fast'``: the running sum has seen rows that are no longer in the window, so it is
-rounded as a sum of more values than there are. It is the least work there is, one scan of the differences between
-rows that come and rows that leave, and what it can spoil is bounded: every so many rows a sum is computed afresh. What
-is not finite never gets into a running sum that goes on: a scan that has met any ends in NaN or infinity, so one look
-at its end tells, and its piece is done over with infinities and NaN counted apart
-(:func:`~workbench.kernels.combine.lift_fast`).
+One scan of the differences between rows that come and rows that leave: the least work there is. Of integers it is
+exact wherever the window's own sum fits. Of floats it is for those who ask for ``numerics='fast'``: the running sum
+has seen rows that are no longer in the window, so it is rounded as a sum of more values than there are. What is not
+finite never gets into it: a scan that has met any ends in NaN or infinity, so one look at its end tells, and its rows
+are done over with infinities and NaN counted apart (:func:`~workbench.kernels.combine.lift_fast`).
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def _told(total: Any, counts: Any) -> Any:
 
 
 @jit
-def _afresh(values: Any) -> Any:
+def finite_sum(values: Any) -> Any:
     """The sum of the finite values, in eight strands that do not wait for each other."""
     a = b = c = d = e = f = g = h = 0.0
     whole = values.size - values.size % 8
@@ -77,40 +76,24 @@ def _careful(comes: Any, leaves: Any, out: Any, total: Any, counts: Any) -> Any:
 
 
 @jit
-def rolling_sums(
-    x: Any, ring: Any, at: Any, totals: Any, counts: Any, since: Any, sizes: Any, periods: Any, tile: Any, out: Any
-) -> None:
-    """Write the sums of the windows of ``sizes`` rows that end at each row of ``x`` to ``out[window, row]``.
+def running_integers(comes: Any, leaves: Any, out: Any, total: Any) -> Any:
+    """Sums of windows from the rows that come and those that leave; the last one. Modulo the width of the type."""
+    return prefix_difference(comes, leaves, out, total)
 
-    ``ring`` holds the last rows, at least as many as the longest window has and ``tile``, in a multiple of ``tile``
-    places and ``tile`` more that repeat the first; ``at[0]`` is the place of the next row. ``totals`` are the sums of
-    the finite values in each window now, ``counts`` how many of the others, ``since`` the rows since it was last
-    summed up afresh.
+
+@jit
+def running_floats(comes: Any, leaves: Any, out: Any, total: Any, counts: Any, tile: Any) -> Any:
+    """The same of floats, ``tile`` rows at a time.
+
+    ``total`` is the sum of the finite values in the window before the first row, ``counts`` how many others there
+    are; returns both behind the last row.
     """
-    rows, n, row = ring.size - tile, x.size, 0
-    while row < n:
-        pos = at[0]
-        m = min(tile - pos % tile, n - row)
-        comes = x[row : row + m]
-        ring[pos : pos + m] = comes
-        if pos < tile:
-            ring[rows + pos : rows + pos + m] = comes
-        for q in range(sizes.size):
-            begin = (pos - sizes[q]) % rows
-            leaves, sums = ring[begin : begin + m], out[q, row : row + m]
-            finite = counts[q] == 0
-            if finite:
-                total = prefix_difference(comes, leaves, sums, totals[q])
-                finite = total - total == 0.0
-            if finite:
-                totals[q] = total
-            else:
-                totals[q], counts[q] = _careful(comes, leaves, sums, totals[q], counts[q])
-            since[q] += m
-            if since[q] >= periods[q]:
-                since[q] = 0
-                begin = (pos + m - sizes[q]) % rows
-                end = min(begin + sizes[q], rows)
-                totals[q] = _afresh(ring[begin:end]) + _afresh(ring[: begin + sizes[q] - end])
-        at[0] = (pos + m) % rows
-        row += m
+    for low in range(0, comes.size, tile):
+        high = min(low + tile, comes.size)
+        if counts == 0:
+            reached = prefix_difference(comes[low:high], leaves[low:high], out[low:high], total)
+            if reached - reached == 0.0:
+                total = reached
+                continue
+        total, counts = _careful(comes[low:high], leaves[low:high], out[low:high], total, counts)
+    return total, counts

@@ -185,6 +185,13 @@ def _scalar(name: str) -> Callable[[Any, Any], Any]:
 combine_add, combine_min, combine_max = map(_scalar, ("add", "min", "max"))
 
 
+@jit
+def copy(source: Any, target: Any) -> None:
+    """Element by element: a third of the time of an assignment to a slice, in the first-level cache."""
+    for i in range(source.size):
+        target[i] = source[i]
+
+
 def _prefix(name: str) -> Callable[[Any, Any, Any], Any]:
     vector, scalar = _vector_scan(name, reverse=False), _scalar(name)
 
@@ -219,14 +226,15 @@ _vector_difference: Any = intrinsic(_vector_difference_typed)
 
 
 def _differences(comes: Any, leaves: Any, target: Any, carry: Any) -> Any:
+    one = comes.dtype.type
     carry = _vector_difference(comes, leaves, target, carry)
     for i in range(comes.size - comes.size % (LANE_BYTES // comes.itemsize), comes.size):
-        carry += comes[i] - leaves[i]
+        carry = one(carry + one(comes[i] - leaves[i]))
         target[i] = carry
     return carry
 
 
-#: ``prefix_difference(comes, leaves, target, carry)``: :func:`prefix_add` of ``comes - leaves``, of floats.
+#: ``prefix_difference(comes, leaves, target, carry)``: :func:`prefix_add` of ``comes - leaves``.
 prefix_difference: Callable[[Any, Any, Any, Any], Any] = jit(_differences)
 
 #: Each ``prefix_*(source, target, carry)`` writes ``target[i] = carry . source[0] . ... . source[i]``, each
