@@ -106,7 +106,18 @@ def run_plan(session: Any, compiled: SharedPlan, paths: Sequence[str], on_report
     from workbench.feeds import ReplayOptions
     from workbench.spark.runner import StreamRunner
 
-    runner = StreamRunner(session, compiled, ReplayOptions(tuple(paths), **options), on_reports)
+    return _to_its_end(StreamRunner(session, compiled, ReplayOptions(tuple(paths), **options), on_reports))
+
+
+def run_backfill(session: Any, compiled: SharedPlan, paths: Sequence[str], on_reports: Any) -> Any:
+    """The same in one job."""
+    from workbench.feeds import ReplayOptions
+    from workbench.spark.backfill import RecordingBackfill
+
+    return _to_its_end(RecordingBackfill(session, compiled, ReplayOptions(tuple(paths)), on_reports))
+
+
+def _to_its_end(runner: Any) -> Any:
     runner.start()
     runner.wait()
     progress = runner.progress()

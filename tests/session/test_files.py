@@ -34,7 +34,7 @@ def test_a_recording_of_lines(tmp_path: Path) -> None:
 
 def test_a_folder_that_grows(tmp_path: Path) -> None:
     empty = make_source("s", tmp_path, time="ts", follow=True, format="json", schema="ts TIMESTAMP, `a key` STRING")
-    assert empty.feed == FolderOptions(str(tmp_path), "json", empty.stream.schema, 100_000)
+    assert empty.feed == FolderOptions(str(tmp_path), "json", empty.stream.schema, None)
     assert "follow=True" in source_arguments(empty)
     pq.write_table(pa.table({"ts": pa.array([0], pa.timestamp("ms")), "n": [1]}), tmp_path / "a.parquet")
     filled = make_source("s", tmp_path, time="ts", follow=True)

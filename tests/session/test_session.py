@@ -194,7 +194,8 @@ def test_a_pandas_frame_is_a_source() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "speed"), [("max", None), ("1 day/s", 86_400e6), ("60x", 60e6), ("2 hours / minute", 120e6), (1, 1e6)]
+    ("text", "speed"),
+    [("max", None), ("backfill", None), ("1 day/s", 86_400e6), ("60x", 60e6), ("2 hours / minute", 120e6), (1, 1e6)],
 )
 def test_replay_speeds(text: str | float, speed: float | None) -> None:
     assert parse_replay(text) == speed

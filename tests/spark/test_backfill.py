@@ -1,8 +1,9 @@
-"""Batch DataFrames of the user's: the shared plan in one job, against the oracle, Spark's `window()` and itself."""
+"""Data that is all there: the shared plan in one job, against the oracle, Spark's `window()` and itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from pyspark.sql import functions as F
 
 from tests.spark.events import SCHEMA, SECOND
 from tests.spark.test_runner import LONG
-from workbench.errors import QueryError
+from workbench.errors import QueryError, SourceError
+from workbench.feeds import feed
 from workbench.logical import Workload
 from workbench.runtime.reference import reference
 from workbench.session import LiveQuery, Session
@@ -103,6 +105,29 @@ def test_every_window_equals_the_oracle(spark: Any, sql: str) -> None:
     handle = run(frame_of(spark, table), sql)
     assert_same(answers(handle), oracle(handle, table))
     assert (handle.status().rows, handle.status().late) == (len(table), 0)
+
+
+@pytest.mark.parametrize("sql", WORKLOADS.values(), ids=WORKLOADS.keys())
+def test_a_recording_equals_the_oracle(spark: Any, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read by four tasks; rows that a stream would have found late count like all others."""
+    monkeypatch.setattr(feed, "TASK_ROWS", 250)
+    table = rows(seed=7)
+    handle = run(table, sql, replay="backfill")
+    assert_same(answers(handle), oracle(handle, table))
+    status = handle.status()
+    assert (status.rows, status.late, status.batches) == (len(table), 0, 1)
+
+
+def test_what_has_no_meaning_for_a_backfill(tmp_path: Path) -> None:
+    session = Session()
+    for option, value in {"max_rows": 5, "lateness": "1 minute", "idle": "1 minute"}.items():
+        with pytest.raises(SourceError, match=f"`{option}` has no meaning"):
+            session.source("events", rows(10), time="ts", replay="backfill", **{option: value})
+    with pytest.raises(SourceError, match="`replay` has no meaning for a folder"):
+        session.source("events", tmp_path, time="ts", schema="ts TIMESTAMP", follow=True, replay="backfill")
+    with pytest.raises(SourceError, match="`checkpoint` is for streams"):
+        session.source("events", rows(10), time="ts", replay="backfill", checkpoint=tmp_path / "c")
+    assert not (tmp_path / "c").exists()
 
 
 TUNGSTEN = ("zoom", "no key")

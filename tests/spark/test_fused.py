@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from workbench.feeds import ReplayOptions
+from workbench.feeds import ReplayOptions, feed
 from workbench.feeds.feed import TASK_ROWS
 from workbench.feeds.formats import scan
 from workbench.feeds.recording import Recording
@@ -65,10 +65,22 @@ def test_as_fast_as_possible_goes_by_the_limit_and_finishes_with_the_last_row(tm
     assert source.latestOffset(offsets[-1], ReadMaxRows(4)) == offsets[-1]
 
 
-def test_a_read_of_all_that_is_there_ignores_the_limit(tmp_path: Path) -> None:
+def test_the_limit_is_that_of_the_feed(tmp_path: Path) -> None:
     source = reader(tmp_path, list(range(10)), max_rows=4)
     assert source.getDefaultReadLimit() == ReadMaxRows(4)
-    assert source.latestOffset(source.initialOffset(), ReadAllAvailable())["row"] == 10
+
+
+def test_without_a_limit_micro_batches_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three times as large as all before it, from 2 rows to 20: by where it begins alone, also after a restart."""
+    monkeypatch.setattr(feed, "FIRST_ROWS", 2)
+    monkeypatch.setattr(feed, "MOST_ROWS", 20)
+    source = reader(tmp_path, list(range(40)))
+    assert source.getDefaultReadLimit() == ReadAllAvailable()
+    offsets = [source.initialOffset()]
+    while not offsets[-1]["finished"]:
+        offsets.append(source.latestOffset(offsets[-1], ReadAllAvailable()))
+    assert [offset["row"] for offset in offsets] == [0, 2, 8, 28, 40]
+    assert reader(tmp_path, list(range(40))).latestOffset(offsets[2], ReadAllAvailable())["row"] == 28
 
 
 def test_an_empty_recording_finishes_at_once(tmp_path: Path) -> None:

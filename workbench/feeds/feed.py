@@ -16,6 +16,8 @@ import pyarrow as pa
 
 #: Fewer rows than this are not worth another task.
 TASK_ROWS = 50_000
+#: Rows of a micro-batch where nobody bounds them: of the first one, and at most.
+FIRST_ROWS, MOST_ROWS = 100_000, 8_000_000
 
 #: Which rows are out: what JSON can hold, by names that a feed chooses, except ``finished``, ``plan``, ``passed``.
 Position: TypeAlias = dict[str, Any]
@@ -49,8 +51,8 @@ class Feed(Protocol):
     def advance(self, position: Position, limit: int | None) -> tuple[Position, bool]:
         """How far a micro-batch after ``position`` may go, and whether no row will ever follow. Never waits.
 
-        The position itself where there is nothing. ``limit`` bounds the rows. Raises SourceError where the feed
-        cannot go on; asked again after the cause is gone, it does.
+        The position itself where there is nothing. ``limit`` bounds the rows, None leaves that to the feed. Raises
+        SourceError where the feed cannot go on; asked again after the cause is gone, it does.
         """
         ...
 
@@ -73,15 +75,15 @@ class Feed(Protocol):
 class FeedOptions(Protocol):
     """What a feed is opened from, in whatever process needs it. Picklable.
 
-    ``max_rows`` bounds a micro-batch, ``tasks`` the tasks it is cut into (None: one per bucket). ``replayable`` says
-    whether another run can begin with the first row again.
+    ``max_rows`` bounds a micro-batch (None: as the feed sees fit), ``tasks`` the tasks it is cut into (None: one per
+    bucket). ``replayable`` says whether another run can begin with the first row again.
     """
 
     @property
     def replayable(self) -> bool: ...
 
     @property
-    def max_rows(self) -> int: ...
+    def max_rows(self) -> int | None: ...
 
     @property
     def tasks(self) -> int | None: ...
@@ -97,3 +99,12 @@ class FeedOptions(Protocol):
 def task_count(rows: int, tasks: int) -> int:
     """How many of at most ``tasks`` tasks so many rows are worth; at least one."""
     return max(1, min(tasks, rows // TASK_ROWS))
+
+
+def usual_rows(row: int) -> int:
+    """How many rows a micro-batch takes that begins at ``row``, where nobody bounds them: three times those before.
+
+    The first results come soon, and a long recording pays for few micro-batches. By the position alone, so a second
+    run is cut into the same ones, and the same rows are late.
+    """
+    return min(max(3 * row, FIRST_ROWS), MOST_ROWS)

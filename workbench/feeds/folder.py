@@ -11,7 +11,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from workbench.errors import SourceError
-from workbench.feeds.feed import Position, task_count
+from workbench.feeds.feed import Position, task_count, usual_rows
 from workbench.feeds.filelog import FileLog
 from workbench.feeds.formats import LINES, SUFFIXES, RecordedFile, UnreadableError, scan, verify
 from workbench.feeds.recording import FilePiece, Recording
@@ -38,7 +38,7 @@ class FolderOptions:
     path: str
     format: str
     schema: pa.Schema
-    max_rows: int = 500_000
+    max_rows: int | None = None
     tasks: int | None = None
     patience: float = _PATIENCE
 
@@ -80,9 +80,10 @@ class FolderFeed:
                 f"{start:,} are out",
                 hint="it belongs to the checkpoint and must stay with it; start with a new checkpoint",
             )
-        if limit is None or self._recording.rows - start < limit:
+        limit = usual_rows(start) if limit is None else limit
+        if self._recording.rows - start < limit:
             self._look()
-        row = self._recording.rows if limit is None else min(self._recording.rows, start + limit)
+        row = min(self._recording.rows, start + limit)
         return {"row": row}, False
 
     def pieces(self, start: Position, end: Position, tasks: int) -> list[list[FilePiece]]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from workbench.feeds.feed import Position, task_count
+from workbench.feeds.feed import Position, task_count, usual_rows
 from workbench.feeds.formats import scan
 from workbench.feeds.recording import FilePiece, Recording
 
@@ -22,8 +22,8 @@ class ReplayOptions:
     ``paths`` are files of one ``format`` (of :mod:`workbench.feeds.formats`) whose rows stand in order of arrival,
     ``schema`` the columns that they must have (None: whatever they have). ``arrival`` names the column of arrival
     times; None takes the event time. ``speed`` is microseconds of arrival per second of wall time, None is as fast as
-    possible. Rows that arrived up to ``resume_clock`` come without waiting. ``max_rows`` bounds a micro-batch,
-    ``tasks`` the tasks it is cut into (None: one per bucket).
+    possible. Rows that arrived up to ``resume_clock`` come without waiting. ``max_rows`` bounds a micro-batch (None:
+    see :func:`~workbench.feeds.feed.usual_rows`), ``tasks`` the tasks it is cut into (None: one per bucket).
     """
 
     replayable: ClassVar[bool] = True
@@ -31,17 +31,21 @@ class ReplayOptions:
     paths: tuple[str, ...]
     arrival: str | None = None
     speed: float | None = None
-    max_rows: int = 500_000
+    max_rows: int | None = None
     resume_clock: int | None = None
     tasks: int | None = None
     format: str = "parquet"
     schema: pa.Schema | None = None
 
+    def recording(self, time: str) -> Recording:
+        """All rows, ``time`` being the column of event time. Raises SourceError as :meth:`open` does."""
+        return Recording((scan(path, self.format, self.schema) for path in self.paths), self.arrival or time)
+
     def open(self, time: str, folder: Path, now: Callable[[], float] = clocks.monotonic) -> ReplayFeed:
         """The feed; it writes nothing. Raises SourceError for a file that is missing or of another format."""
-        files = (scan(path, self.format, self.schema) for path in self.paths)
-        recording = Recording(files, self.arrival or time)
-        return ReplayFeed(recording, None if self.speed is None else Pace(self.speed, now), self.resume_clock)
+        return ReplayFeed(
+            self.recording(time), None if self.speed is None else Pace(self.speed, now), self.resume_clock
+        )
 
 
 class Pace:
@@ -78,7 +82,7 @@ class ReplayFeed:
     def advance(self, position: Position, limit: int | None) -> tuple[Position, bool]:
         """The rows that are due. The batch with the last row ends the stream; no rows at all end at once."""
         recording, start = self._recording, position["row"]
-        row = recording.rows if limit is None else min(recording.rows, start + limit)
+        row = min(recording.rows, start + (usual_rows(start) if limit is None else limit))
         clock = None
         if self._pace is not None and recording.rows:
             row = recording.rows_out(self._due(self._pace, position["clock"]), start, row)

@@ -35,7 +35,7 @@ def source(
     lateness: str | None = None,
     future: str | None = None,
     idle: str | None = None,
-    max_rows: int = 100_000,
+    max_rows: int | None = None,
     format: str | None = None,
     schema: Columns | None = None,
     follow: bool = False,
@@ -52,9 +52,11 @@ def source(
     the folder is one that grows: files that appear later are read once each, in order, until the query is stopped;
     docs/sources.md says how to put them there.
 
-    ``time`` names the timestamp column that windows are about; ``arrival`` the one that says when a row came
-    in (rows must stand in its order; left out, they come in file order). ``replay`` is the speed: ``'1 day/s'``,
-    ``'60x'`` or ``'max'``. ``max_rows`` bounds a micro-batch.
+    ``time`` names the timestamp column that windows are about; ``arrival`` the one that says when a row came in (rows
+    must stand in its order; left out, they come in file order). ``replay`` is the speed: ``'1 day/s'``, ``'60x'`` or
+    ``'max'``; ``'backfill'`` reads a recording in one Spark job instead of a stream: nothing is late, all results
+    come at its end, and are final. ``max_rows`` bounds a micro-batch; left out, the first has 100,000 rows, and each
+    further one three times as many as all before it, up to 8 million.
 
     ``delay`` is how far behind the latest row the watermark stays; a window that it has passed is final. Rows that
     come later than that still revise final results for as long as ``lateness`` says (by default not at all); then

@@ -172,8 +172,8 @@ def key_buckets(keys: pa.RecordBatch, buckets: int) -> Array:
             values = np.where(np.isnan(values), np.nan, values + 0.0)
             hashed = pd.util.hash_array(values)
         else:
-            texts = column.cast(pa.string()).to_pandas()
-            hashed = pd.util.hash_array(texts.fillna("\0null").to_numpy(object), categorize=False)
+            texts = column.cast(pa.string()).fill_null("\0null").to_numpy(zero_copy_only=False)
+            hashed = pd.util.hash_array(texts, categorize=False)
         mixed = mixed * np.uint64(0x9E3779B97F4A7C15) + hashed
     mixed ^= mixed >> np.uint64(32)
     return (mixed % np.uint64(buckets)).astype(np.int64)

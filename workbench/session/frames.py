@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Level1Variant = Literal["auto", "arrow", "tungsten"]
 _VARIANTS = ("auto", "arrow", "tungsten")
 #: What the options of recorded data are where nobody gives them.
-_USUAL = {"replay": "max", "max_rows": 100_000, "follow": False}
+_USUAL = {"replay": "max", "max_rows": None, "follow": False}
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,8 @@ def source_of(
         if is_frame(data) and not classic(data).isStreaming:
             raise SourceError("`checkpoint` is for streams: a batch DataFrame is read once, from its first row")
         made = source_of(name, data, trigger=trigger, level1=level1, **options)
+        if made.backfill:
+            raise SourceError("`checkpoint` is for streams: a backfill reads all rows in one job")
         return replace(made, checkpoint=Path(checkpoint).expanduser().resolve())
     if is_frame(data):
         return _frame_source(name, classic(data), trigger, level1, **options)

@@ -58,12 +58,16 @@ def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliv
     from workbench.spark.session import get_session
 
     if isinstance(source, FrameSource):
-        from workbench.spark.backfill import BackfillRunner
+        from workbench.spark.backfill import FrameBackfill
         from workbench.spark.streaming import FrameRunner
 
         if source.is_streaming:
             return FrameRunner(plan, source.options, deliver, source.checkpoint)
-        return BackfillRunner(plan, source.options, deliver)
+        return FrameBackfill(plan, source.options, deliver)
+    if source.backfill:
+        from workbench.spark.backfill import RecordingBackfill
+
+        return RecordingBackfill(get_session(), plan, source.recorded(), deliver)
     return StreamRunner(get_session(), plan, source.feed_options(clock), deliver, source.checkpoint)
 
 

@@ -30,6 +30,8 @@ from workbench.time import SECOND, format_duration, parse_duration
 
 #: How far rows may come out of order where nobody says: short, so that results become final soon.
 DEFAULT_DELAY = "10 minutes"
+#: Messages of a topic in a micro-batch where nobody bounds them.
+_TOPIC_ROWS = 100_000
 _SPILL = "winquery-tables-"
 
 
@@ -39,18 +41,20 @@ class Source:
 
     ``arrival`` names the column that says when a row came in (None: rows come in file order, by the running
     maximum of the event time). ``speed`` is microseconds of arrival time per second, None for as fast as
-    possible; ``max_rows`` bounds a micro-batch. ``format`` is that of the files at ``paths``. ``checkpoint`` is the
-    folder from which a run goes on where the one before it ended; without one, every run begins anew.
+    possible; ``max_rows`` bounds a micro-batch, None leaves that to the feed. ``format`` is that of the files at
+    ``paths``. ``checkpoint`` is the folder from which a run goes on where the one before it ended; without one, every
+    run begins anew. ``backfill``: a recording is no stream but one job, with all windows final.
     """
 
     stream: Stream
     paths: tuple[Path, ...]
     arrival: str | None
     speed: float | None
-    max_rows: int
+    max_rows: int | None
     format: str = "parquet"
     feed: FeedOptions | None = None
     checkpoint: Path | None = field(default=None, kw_only=True)
+    backfill: bool = field(default=False, kw_only=True)
 
     @property
     def name(self) -> str:
@@ -71,8 +75,10 @@ class Source:
 
     def feed_options(self, clock: int | None) -> FeedOptions:
         """Where a run gets its rows from; those that arrived up to ``clock`` come without waiting."""
-        if self.feed is not None:
-            return self.feed
+        return self.recorded(clock) if self.feed is None else self.feed
+
+    def recorded(self, clock: int | None = None) -> ReplayOptions:
+        """The same of a recording."""
         paths = tuple(map(str, self.paths))
         return ReplayOptions(
             paths, self.arrival, self.speed, self.max_rows, clock, format=self.format, schema=self.stream.schema
@@ -94,7 +100,7 @@ def make_source(
     lateness: str | None = None,
     future: str | None = None,
     idle: str | None = None,
-    max_rows: int = 100_000,
+    max_rows: int | None = None,
     format: str | None = None,
     schema: Columns | None = None,
     follow: bool = False,
@@ -132,7 +138,7 @@ def make_source(
     _check_time(columns, time, "time")
     if arrival is not None:
         _check_time(columns, arrival, "arrival")
-    if max_rows < 1:
+    if max_rows is not None and max_rows < 1:
         raise SourceError(f"`max_rows` must be at least 1, got {max_rows}")
     stream = make_stream(name, columns, time, delay, lateness, future, idle, store)
     if not (follow or isinstance(data, TOPICS)) and parse_replay(replay) is None:
@@ -140,8 +146,11 @@ def make_source(
     if follow:
         feed = FolderOptions(str(paths[0]), kind, columns, max_rows)
     elif isinstance(data, TOPICS):
-        feed = data.feed(max_rows)
-    return Source(stream, paths, arrival, parse_replay(replay), max_rows, kind, feed)
+        feed = data.feed(max_rows or _TOPIC_ROWS)
+    backfill = _is(replay, "backfill")
+    if backfill:
+        _refuse("a backfill", max_rows=max_rows, lateness=lateness)
+    return Source(stream, paths, arrival, parse_replay(replay), max_rows, kind, feed, backfill=backfill)
 
 
 def make_stream(
@@ -248,8 +257,8 @@ def _arrow(data: pa.Table | pd.DataFrame) -> pa.Table:
 
 
 def parse_replay(replay: str | float) -> float | None:
-    """Microseconds of arrival time per second of ``'1 day/s'``, ``'60x'`` or a factor; None for ``'max'``."""
-    if isinstance(replay, str) and replay.strip().casefold() == "max":
+    """Microseconds of arrival time per second of ``'1 day/s'``, ``'60x'`` or a factor; None for those without one."""
+    if _is(replay, "max") or _is(replay, "backfill"):
         return None
     try:
         if isinstance(replay, str) and "/" in replay:
@@ -261,9 +270,13 @@ def parse_replay(replay: str | float) -> float | None:
             raise ValueError
     except (ValueError, ZeroDivisionError, QueryError):
         raise SourceError(
-            f"cannot read the replay speed `{replay}`", hint="write '1 day/s', '60x' or 'max'"
+            f"cannot read the replay speed `{replay}`", hint="write '1 day/s', '60x', 'max' or 'backfill'"
         ) from None
     return speed
+
+
+def _is(replay: str | float, word: str) -> bool:
+    return isinstance(replay, str) and replay.strip().casefold() == word
 
 
 def source_arguments(source: Source) -> list[str]:
@@ -287,6 +300,8 @@ def source_arguments(source: Source) -> list[str]:
         arguments["format"] = source.format
     if source.format in LINES:
         arguments["schema"] = schema_text(source.stream.schema)
+    if source.backfill:
+        arguments["replay"] = "backfill"
     if source.speed is not None:
         arguments["replay"] = f"{source.speed / SECOND:.10g}x"
     return [data, *(f"{name}={value!r}" for name, value in arguments.items() if value is not None)]

@@ -22,6 +22,7 @@ from pyspark.sql.types import DataType, DateType, NumericType, StringType, Times
 from workbench.errors import SourceError, did_you_mean
 from workbench.spark.epochs import in_force
 from workbench.spark.fused import open_plan
+from workbench.spark.spool import Spool
 
 #: The rows that level 1 sends on: a message for a bucket.
 MESSAGES = "bucket int, payload binary"
@@ -138,9 +139,10 @@ class ArrowFold:
     the micro-batch from which on they hold; ``keys`` are the ids of the buckets.
     """
 
-    def __init__(self, plans: Mapping[int, bytes], keys: tuple[int, ...]) -> None:
+    def __init__(self, plans: Mapping[int, bytes], keys: tuple[int, ...], spool: Spool) -> None:
         self._plans = plans
         self._keys = keys
+        self._spool = spool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from workbench.runtime import Level1
@@ -150,12 +152,12 @@ class ArrowFold:
         needed = pa.schema([plan.stream.schema.field(name) for name in level1.columns])
         for batch in joined(batches, _FOLD_ROWS):
             level1.fold(_in_types(batch, needed))
-        yield messages(self._keys, level1.messages())
+        yield messages(self._keys, map(self._spool.put, level1.messages()))
 
 
-def messages(keys: Iterable[int], payloads: list[bytes]) -> pa.RecordBatch:
+def messages(keys: Iterable[int], payloads: Iterable[bytes]) -> pa.RecordBatch:
     """Messages for buckets as rows."""
-    return pa.record_batch([pa.array(keys, pa.int32()), pa.array(payloads, pa.binary())], schema=_ARROW)
+    return pa.record_batch([pa.array(keys, pa.int32()), pa.array(list(payloads), pa.binary())], schema=_ARROW)
 
 
 def joined(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

@@ -15,7 +15,7 @@ import io
 import os
 import pickle
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -23,13 +23,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from workbench.feeds import Feed, FeedOptions, Piece, Position, ReplayOptions, Tally
+from workbench.spark.spool import Spool
 
 if TYPE_CHECKING:
     from workbench.plan import SharedPlan
+    from workbench.runtime import Level1
 
+_NO_SPOOL = Spool()
 _BATCH = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
 
 
@@ -53,6 +56,7 @@ class RunSpec:
     keys: tuple[int, ...]
     folder: Path
     idle: int | None = None
+    spool: Spool = _NO_SPOOL
 
 
 @lru_cache(maxsize=4)
@@ -78,6 +82,19 @@ def without_tables(plan: SharedPlan) -> bytes:
     content = io.BytesIO()
     Pickler(content).dump(plan)
     return content.getvalue()
+
+
+def fold_pieces(plan: SharedPlan, buckets: int, pieces: Iterable[Piece]) -> Level1:
+    """Level 1 of all rows of a task."""
+    from workbench.runtime import Level1  # here, since the planner process does without its compiler
+
+    level1 = Level1(plan, buckets, int(time.time() * 1e6))
+    tally, needed = Tally(), pa.schema([plan.stream.schema.field(name) for name in level1.columns])
+    for piece in pieces:
+        for batch in piece.read(needed, tally):
+            level1.fold(batch)
+    level1.dropped = tally.dropped
+    return level1
 
 
 class RunFolder:
@@ -177,8 +194,9 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
         return _offset(self._feed.initial(), finished=False, plan=0)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """At most ``max_rows`` more rows per micro-batch."""
-        return ReadMaxRows(self._spec.feed.max_rows)
+        """At most ``max_rows`` more rows per micro-batch; without it the feed bounds them itself."""
+        rows = self._spec.feed.max_rows
+        return ReadAllAvailable() if rows is None else ReadMaxRows(rows)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """How far the next micro-batch may go: as the feed says, within ``limit``. Never waits.
@@ -214,23 +232,19 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
                 tuple(run),
                 end["finished"],
                 end.get("passed", 0),
+                spec.spool,
             )
             for place, run in enumerate(runs)
         ]
 
     def read(self, partition: FusedPartition) -> Iterator[pa.RecordBatch]:
         """Fold the rows of a partition; a record batch with one row per bucket, and one of the plan if it is new."""
-        from workbench.runtime import Level1  # here, since the planner process does without its compiler
-        from workbench.runtime.wire import encode_plan
+        from workbench.runtime.wire import encode_plan  # here, since the planner process does without its compiler
 
         plan = open_plan(partition.plan)
-        level1 = Level1(plan, len(partition.keys), int(time.time() * 1e6))
-        tally, needed = Tally(), pa.schema([plan.stream.schema.field(name) for name in level1.columns])
-        for piece in partition.pieces:
-            for batch in piece.read(needed, tally):
-                level1.fold(batch)
-        level1.dropped = tally.dropped
+        level1 = fold_pieces(plan, len(partition.keys), partition.pieces)
         keys, payloads = list(partition.keys), level1.messages(finish=partition.finish, passed=partition.passed)
+        payloads = [partition.spool.put(payload) for payload in payloads]
         if partition.announce:
             payloads += [encode_plan(partition.version, without_tables(plan))] * len(keys)
             keys *= 2
@@ -294,6 +308,7 @@ class FusedPartition(InputPartition):  # type: ignore[misc]
     pieces: tuple[Piece, ...]
     finish: bool
     passed: int = 0
+    spool: Spool = _NO_SPOOL
 
 
 class FusedSource(DataSource):  # type: ignore[misc]

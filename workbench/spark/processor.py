@@ -8,7 +8,6 @@ docs/decisions/0001-stateful-operator.md.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,8 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 from workbench.errors import EngineError
 from workbench.spark.epochs import in_force
 from workbench.spark.fused import open_plan
+from workbench.spark.residents import Residents, Step
+from workbench.spark.spool import Spool
 
 if TYPE_CHECKING:
     from workbench.runtime import BucketOperator
@@ -29,22 +30,20 @@ OUTPUT = StructType([StructField("payload", BinaryType())])
 _CONTENT = StructType([StructField("content", BinaryType())])
 _BLOCK = StructType([StructField("block", LongType())])
 
-#: Decoded operators of this worker by (run, key), newest last. A worker is free to serve any bucket of any query,
-#: so an entry may be behind the stored state: it counts only while its token is the stored one.
-_decoded: OrderedDict[tuple[str, int], BucketOperator] = OrderedDict()
-_KEPT = 16
+_residents = Residents()
 
 
 class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
-    """Runs the shared plan of one query for whatever buckets Spark hands over.
+    """Runs the shared plan of one query for whatever buckets Spark hands over; payloads go by way of ``spool``.
 
     ``run`` tells the operators of one query run from those of others in the worker's memory. ``given`` are the
     plans (:func:`~workbench.runtime.wire.encode_plan`) of a query whose source sends none, by the micro-batch from
     which on they hold.
     """
 
-    def __init__(self, run: str, given: Mapping[int, bytes] | None = None) -> None:
+    def __init__(self, run: str, spool: Spool, given: Mapping[int, bytes] | None = None) -> None:
         self._run = run
+        self._spool = spool
         self._given = given
 
     def init(self, handle: Any) -> None:
@@ -57,25 +56,26 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         """All messages of one bucket and micro-batch; yields exactly one row."""
         from workbench.runtime.wire import is_plan  # here: Spark also makes a processor just to ask for its state
 
-        name = (self._run, key[0])
-        payloads = [bytes(row.payload) for row in rows]
+        payloads = [self._spool.get(bytes(row.payload)) for row in rows]
         plans = [payload for payload in payloads if is_plan(payload)] or self._new()
-        operator = self._operator(name, plans[0] if plans else None)
-        result = operator.apply([payload for payload in payloads if not is_plan(payload)])
-        changes = operator.changes()
+        step = self._step(plans[0] if plans else None, [each for each in payloads if not is_plan(each)])
+        result, changes = _residents.run((self._run, key[0]), step, lambda: self._load(step.plan))
         if changes.afresh:
             self._blocks.clear()
-        if plans:
-            self._plan.update((plans[0],))
+        if step.plan is not None:
+            self._plan.update((step.plan,))
         for block, content in changes.put.items():
             self._blocks.updateValue((block,), (content,))
         for block in changes.remove:
             self._blocks.removeKey((block,))
         self._meta.update((changes.meta,))
-        _decoded[name] = operator
-        while len(_decoded) > _KEPT:
-            _decoded.popitem(last=False)
-        yield Row(payload=result)
+        yield Row(payload=self._spool.put(result))
+
+    def _step(self, plan: bytes | None, payloads: list[bytes]) -> Step:
+        from workbench.runtime import BucketOperator
+
+        stored = self._meta.get()
+        return Step("" if stored is None else BucketOperator.token_of(bytes(stored[0])), plan, payloads)
 
     def _new(self) -> list[bytes]:
         """The given plan of this micro-batch, where the state is of an older one."""
@@ -88,27 +88,16 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         known = 0 if stored is None else BucketOperator.version_of(bytes(stored[0]))
         return [given] if known < decode_plan(given)[0] else []
 
-    def _operator(self, name: tuple[str, int], plan: bytes | None) -> BucketOperator:
-        """The operator at the stored state, with the plan of this micro-batch, if there is a new one.
-
-        It leaves the cache until its changes are stored, in case they fail.
-        """
+    def _load(self, plan: bytes | None) -> BucketOperator:
+        """The operator at the stored state; where there is none, at the beginning of the plan that has come."""
         from workbench.runtime import BucketOperator
         from workbench.runtime.wire import decode_plan
 
         stored = self._meta.get()
-        operator = _decoded.pop(name, None)
-        if stored is None:
-            if plan is None:
-                raise EngineError("the first micro-batch of a stream has no plan")
-            version, pickled = decode_plan(plan)
-            return BucketOperator(open_plan(pickled), version)
-        meta = bytes(stored[0])
-        if operator is None or operator.token != BucketOperator.token_of(meta):
-            version, pickled = decode_plan(bytes(self._plan.get()[0]))
-            operator = BucketOperator(open_plan(pickled), version)
-            operator.load(meta, [bytes(content[0]) for content in self._blocks.values()])
-        if plan is not None:
-            version, pickled = decode_plan(plan)
-            operator.change(open_plan(pickled), version)
+        if stored is None and plan is None:
+            raise EngineError("the first micro-batch of a stream has no plan")
+        version, pickled = decode_plan(plan or b"" if stored is None else bytes(self._plan.get()[0]))
+        operator = BucketOperator(open_plan(pickled), version)
+        if stored is not None:
+            operator.load(bytes(stored[0]), [bytes(content[0]) for content in self._blocks.values()])
         return operator

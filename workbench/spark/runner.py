@@ -35,6 +35,7 @@ from workbench.spark.processor import OUTPUT, BucketProcessor
 from workbench.spark.progress import Progress as Progress
 from workbench.spark.session import bucket_count, is_alive, is_local, log_tail, this_python
 from workbench.spark.shipping import ship
+from workbench.spark.spool import Spool
 
 #: How long a failure of the query may go unnoticed, seconds; success and stop are noticed at once.
 _LOOK = 0.25
@@ -88,7 +89,10 @@ class QueryRunner(ABC):
         # Below the context's own folder, which the JVM removes even when this process is killed.
         scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=context._temp_dir))
         lasting = scratch if kept is None else kept.path
-        self._plans = PlanFolder(lasting / "winquery-plans")
+        self._plans, self._spool = (
+            PlanFolder(lasting / "winquery-plans"),
+            Spool.beside(scratch, local=is_local(context)),
+        )
         try:
             if not is_local(context):
                 ship(context)
@@ -196,7 +200,7 @@ class QueryRunner(ABC):
 
         ``given`` are the plans where the messages bring none; see :class:`BucketProcessor`.
         """
-        processor = BucketProcessor(uuid.uuid4().hex, given)
+        processor = BucketProcessor(uuid.uuid4().hex, self._spool, given)
         results = messages.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
         writer = results.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
         if trigger:
@@ -232,7 +236,8 @@ class QueryRunner(ABC):
             return
         self._callback = threading.get_ident()
         try:
-            payloads = results.toArrow().column("payload").to_pylist()
+            payloads = [self._spool.get(sent) for sent in results.toArrow().column("payload").to_pylist()]
+            self._spool.sweep()
             reports = [replace(decode_report(payload), batch=batch) for payload in payloads]
             if self._checkpoint is not None:
                 self._checkpoint.record.put(batch, payloads)
@@ -353,6 +358,7 @@ class StreamRunner(QueryRunner):
                 keys,
                 lasting / "winquery-feed",
                 self._plan.stream.idle,
+                self._spool,
             )
         )
         session.dataSource.register(FusedSource)

@@ -95,7 +95,7 @@ class FrameRunner(QueryRunner):
         plans = {first: self._plans.read(version) for version, first in needed.items()}
         opened = {version: open_plan(plans[first]) for version, first in needed.items()}
         names = dict.fromkeys(name for plan in opened.values() for name in plan_columns(plan))
-        fold = ArrowFold(plans, self._signals.keys)
+        fold = ArrowFold(plans, self._signals.keys, self._spool)
         rows = columns_of(self._frame, names).mapInArrow(fold, MESSAGES)
         signals = self._session.readStream.schema(MESSAGES).parquet(str(self._signals.path))
         given = {needed[v]: encode_plan(v, without_tables(plan)) for v, plan in opened.items()}
