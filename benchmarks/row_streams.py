@@ -49,6 +49,8 @@ class Stream:
     ) -> None:
         """``kept`` is the large array of :meth:`large`, of as many results as there are; else it makes its own."""
         self._kept = kept
+        column = column.view()
+        column.flags.writeable = False  # as a column of Arrow is
         self.column, self.sizes, self.batch = column, sizes, min(batch, len(column))
         self._aggregate = aggregate
         self._push = _pusher(aggregate, sizes)
