@@ -203,6 +203,8 @@ def _prefix(name: str) -> Callable[[Any, Any, Any], Any]:
             target[i] = carry
         return carry
 
+    # numba names machine code by this: kernels that come from its disk cache would take each other's scan for theirs.
+    prefix.__qualname__ = f"prefix_{name}"
     compiled: Callable[[Any, Any, Any], Any] = jit(prefix)
     return compiled
 
@@ -218,6 +220,7 @@ def _suffix(name: str) -> Callable[[Any, Any, Any], Any]:
             target[i] = carry
         return carry
 
+    suffix.__qualname__ = f"suffix_{name}"
     compiled: Callable[[Any, Any, Any], Any] = jit(suffix)
     return compiled
 
