@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ class LabPage:
 
     def __init__(self, page: Any, url: str, screenshots: Path) -> None:
         self.page = page
+        page.set_default_timeout(PATIENCE)
         self.errors: list[str] = []
         self._url = url
         self._screenshots = screenshots
@@ -35,9 +36,7 @@ class LabPage:
     def open(self) -> None:
         """Open the notebook, or open it again as after a reload; returns once its kernel is idle."""
         self.page.goto(self._url)
-        self.page.wait_for_function(
-            "() => window.jupyterapp?.shell?.currentWidget?.content?.widgets?.length > 0", timeout=PATIENCE
-        )
+        self.page.wait_for_function("() => window.jupyterapp?.shell?.currentWidget?.content?.widgets?.length > 0")
         self.js("(panel) => panel.context.ready.then(() => panel.sessionContext.ready)")
         self.js("() => window.jupyterapp.shell.collapseLeft()")
         self.wait_idle()
@@ -85,7 +84,7 @@ class LabPage:
             )
         )
 
-    def wait_text(self, text: str, timeout: float = 30) -> None:
+    def wait_text(self, text: str, timeout: float = PATIENCE / 1_000) -> None:
         """Wait until some visible element (inside shadow trees too) contains ``text``; else a screenshot is left."""
         try:
             self.page.get_by_text(text).first.wait_for(state="visible", timeout=timeout * 1_000)
@@ -197,10 +196,11 @@ def write_notebook(path: Path, sources: Sequence[str]) -> Path:
     return path
 
 
-def end_kernels(url: str) -> None:
-    """End all kernels of a server."""
+def end_kernels(url: str, notebooks: Collection[str] | None = None) -> None:
+    """End the kernels of some notebooks of a server, by their paths, or all of them."""
     for session in json.load(_request(f"{url}/api/sessions")):
-        _request(f"{url}/api/sessions/{session['id']}", "DELETE").close()
+        if notebooks is None or session["path"] in notebooks:
+            _request(f"{url}/api/sessions/{session['id']}", "DELETE").close()
 
 
 def _request(url: str, method: str = "GET") -> Any:

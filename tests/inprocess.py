@@ -70,7 +70,7 @@ class SteppingRunner(InProcessRunner):
         self._progress = replace(self._progress, state="running")
 
     def step(self, rows: int) -> None:
-        self.deliver(self._engine.step([self._table.slice(self._row, rows)]))
+        self._count(self._engine.step([self._table.slice(self._row, rows)]))
         self._row += rows
 
     def finish(self) -> None:

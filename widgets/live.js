@@ -29,15 +29,54 @@ async function runScript(bytes) {
   URL.revokeObjectURL(url)
 }
 
-// BokehJS writes the place of every renderer into a style sheet of its own whenever a plot is painted, and reads styles
-// in between: the browser then works out the styles of the page again each time, which took a third of a refresh.
-function keepStyles(B) {
+// BokehJS does some work again that has just been done. Each part is left as it is where BokehJS is not as expected.
+function spareWork(B) {
   const sheet = B.require("core/dom").InlineStyleSheet?.prototype
-  if (sheet?._update == null || sheet.keeps) return
+  if (sheet?._update == null || sheet.spares) return
+  sheet.spares = true
+  keepStyles(sheet)
+  paintOnce(B.Models.Figure?.prototype.default_view?.prototype)
+  keepMarkup(B.Models.Div?.prototype.default_view?.prototype)
+}
+
+// It writes the place of every renderer into a style sheet of its own whenever a plot is painted, and reads styles in
+// between: the browser then works out the styles of the page again each time, which took a third of a refresh.
+function keepStyles(sheet) {
   const write = sheet._update
-  sheet.keeps = true
   sheet._update = function (css) {
     if (this.el.textContent !== css) write.call(this, css)
+  }
+}
+
+// It fits the value axis at the beginning of a paint, and the changed range asks for another paint of the same.
+function paintOnce(plot) {
+  const [paint, schedule] = [plot?._actual_paint, plot?.schedule_paint]
+  if (paint == null || schedule == null) return
+  plot._actual_paint = function () {
+    const outer = this.paints
+    this.paints = true
+    try {
+      return paint.call(this)
+    } finally {
+      this.paints = outer
+    }
+  }
+  plot.schedule_paint = function () {
+    if (!this.paints) schedule.call(this)
+  }
+}
+
+// It builds a text anew and lays the whole dashboard out, all plots included, when its words change. Where they change
+// its size, the observer that each of its elements has lets the dashboard be laid out.
+function keepMarkup(div) {
+  const rerender = div?.rerender
+  if (rerender == null) return
+  div.rerender = function () {
+    const {text, render_as_text} = this.model
+    const words = this.words != null && this.words !== text && !render_as_text && this.has_math_disabled()
+    this.words = text
+    if (words) this.markup_el.innerHTML = text
+    else rerender.call(this)
   }
 }
 
@@ -55,7 +94,8 @@ class Page {
     this.el = el
     this.name = crypto.randomUUID?.() ?? String(Math.random())
     this.sequence = -1 // last message drawn; -1 asks for a snapshot
-    this.pending = new Map() // "id.attr" -> message, sent together
+    this.pending = new Map() // "id.attr" -> change, told together
+    this.told = 0 // when changes were told last
     this.touched = new Map() // "id.attr" -> time of the user's last change
     this.queue = Promise.resolve() // messages are handled one after the other
     this.onMessage = (content, buffers) => {
@@ -151,7 +191,7 @@ class Page {
     const B = bokeh(json.version)
     if (!B) return this.say("script")
     this.asked = 0
-    keepStyles(B)
+    spareWork(B)
     this.clear()
     this.inputs = new Set(inputs.map(([id, attr]) => `${id}.${attr}`))
     this.doc = B.require("document/index").Document.from_json(json)
@@ -165,23 +205,22 @@ class Page {
     this.report()
   }
 
-  patch({sequence, except, patch: text, buffers: ids}, buffers) {
+  patch({sequence, causes, patch: text, buffers: ids}, buffers) {
     if (this.doc == null || sequence <= this.sequence) return
     if (sequence !== this.sequence + 1) {
       this.doc = null // a message was lost: draw nothing until the snapshot has come
       return this.ask()
     }
     this.sequence = sequence
-    if (except !== this.name) {
-      const patch = JSON.parse(text)
-      const now = Date.now()
-      patch.events = patch.events.filter(
-        ({model, attr}) =>
-          (attr !== "start" && attr !== "end") || now - (this.touched.get(`${model?.id}.${attr}`) ?? 0) >= CALM_MS,
-      )
-      const bytes = ({buffer, byteOffset, byteLength}) => buffer.slice(byteOffset, byteOffset + byteLength)
-      this.doc.apply_json_patch(patch, new Map(ids.map((id, i) => [id, bytes(buffers[i])])))
-    }
+    const patch = JSON.parse(text)
+    const now = Date.now()
+    patch.events = patch.events.filter(
+      ({model, attr}, place) =>
+        causes[place] !== this.name &&
+        ((attr !== "start" && attr !== "end") || now - (this.touched.get(`${model?.id}.${attr}`) ?? 0) >= CALM_MS),
+    )
+    const bytes = ({buffer, byteOffset, byteLength}) => buffer.slice(byteOffset, byteOffset + byteLength)
+    this.doc.apply_json_patch(patch, new Map(ids.map((id, i) => [id, bytes(buffers[i])])))
     this.acknowledge()
   }
 
@@ -206,12 +245,20 @@ class Page {
     if (sync === false || !this.inputs.has(key)) return
     if (model.id === this.menu) return this.export(model)
     this.touched.set(key, Date.now())
-    this.pending.set(key, {id: model.id, attr, value})
-    this.flush ??= setTimeout(() => {
-      this.flush = null
-      for (const message of this.pending.values()) this.say("set", message)
-      this.pending.clear()
-    }, INPUT_MS)
+    this.pending.set(key, [model.id, attr, value])
+    if (this.telling) return
+    // The first change goes at once, with what is changed beside it; the kernel works while the page paints.
+    this.telling = true
+    const wait = this.told + INPUT_MS - Date.now()
+    if (wait > 0) setTimeout(() => this.tell(), wait)
+    else queueMicrotask(() => this.tell())
+  }
+
+  tell() {
+    this.telling = false
+    this.told = Date.now()
+    this.say("set", {changes: [...this.pending.values()]})
+    this.pending.clear()
   }
 
   // The menu of files: pictures of the canvas are made here, everything else in the kernel.
@@ -220,7 +267,7 @@ class Page {
     const nothing = menu.options[0]
     if (kind === nothing) return
     setTimeout(() => menu.setv({value: nothing}, {sync: false}))
-    if (kind !== "PNG") return this.say("set", {id: menu.id, attr: "value", value: kind})
+    if (kind !== "PNG") return this.say("set", {changes: [[menu.id, "value", kind]]})
     return new Promise((done) => this.picture().toBlob(done, "image/png")).then((blob) =>
       saveAs(`${this.doc.title()}.png`, blob),
     )
@@ -269,7 +316,7 @@ class Page {
       const [id, attr] = key.split(".")
       if (attr !== "inner_width") continue
       const value = this.doc.get_model_by_id(id)?.[attr]
-      if (value) this.say("set", {id, attr, value})
+      if (value) this.say("set", {changes: [[id, attr, value]]})
     }
   }
 

@@ -1,13 +1,14 @@
 """A dashboard in JupyterLab: an anywidget that holds a Bokeh document and keeps every page of it up to date.
 
 One daemon thread, the pump, owns the document. It reads what pages have said, lets the view read the store, and
-sends all pending document events as one message, at most five times a second and only while a page listens. Kernel
+sends all pending document events as one message, five times a second at most and only while a page listens. Kernel
 callbacks only put messages into a queue, so neither the main thread nor a Spark callback ever waits for a plot.
 
 Messages to pages: ``script`` (BokehJS, from the installed package), ``snapshot`` (the whole document), ``patch``
 (document events), ``file`` (to be saved by one page), ``alive`` (nothing has changed), ``closed``. Messages from
-pages: ``script`` and ``hello`` (please send these), ``ack``, ``set`` (one property of
-:attr:`DashboardView.inputs`), ``theme`` (light or dark), ``bye``. ``live.js`` is the other end.
+pages: ``script`` and ``hello`` (please send these), ``ack``, ``set`` (what the user has changed: properties of
+:attr:`DashboardView.inputs`, as id, attribute and value), ``theme`` (light or dark), ``bye``. ``live.js`` is the
+other end.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from workbench.widgets.view import DashboardView
 
 log = logging.getLogger(__name__)
 
-#: Seconds between two updates at least, when nothing but the data changes.
+#: Seconds between two updates on the average at least, when nothing but the data changes.
 TICK = 0.2
 #: Seconds between two looks at the status while the data does not change.
 IDLE = 1.0
@@ -72,6 +73,7 @@ class LiveDashboard(anywidget.AnyWidget):
         self._events: list[DocumentPatchedEvent] = []
         self._handles: list[tuple[DisplayHandle, DisplayHandle]] = []
         self._due = 0.0
+        self._urgent = False
         self._spoke = 0.0
         view.controls.allow_export()
         self._wake = threading.Event()
@@ -176,21 +178,27 @@ class LiveDashboard(anywidget.AnyWidget):
 
     def _tick(self, now: float) -> float | None:
         """One round of the pump; returns the seconds until the next one, None for "when something happens"."""
-        urgent = self._read_inbox(now)
+        # What a user has done stays urgent until it is on its way, however often the pump has to wait before that.
+        self._urgent |= self._read_inbox(now)
         if self._asking:
             self.view.refresh()
             self._send_events(now)
             self._send_snapshot(self._asking, now)
         if not len(self._pages):
             return None
-        if not urgent and now < self._due:
+        if not self._urgent and now < self._due:
             return self._due - now
-        if not self._pages.ready(now):
+        if not self._pages.ready(now, self._urgent):
             # The acknowledgement wakes us; the pause is for pages that do not answer.
             return OPEN_LOOP / 4
+        self._urgent = False
         self.view.fail(None)
         self.view.refresh()
-        self._due = now + max(TICK, self._send_events(now) / BYTES)
+        size = self._send_events(now)
+        if size:  # a look that has found nothing puts nothing off
+            # At the pace on the average, not from one to the next: a late message does not make the next ones late.
+            pause = max(TICK, size / BYTES)
+            self._due = max(self._due + pause, now + pause / 2)
         if now - self._spoke > ALIVE:
             self._say({"type": "alive"})
         return IDLE
@@ -223,10 +231,12 @@ class LiveDashboard(anywidget.AnyWidget):
                     self._asking.add(page)
                 case "ack" if not self._pages.heard(page, int(message["sequence"]), now):
                     self._asking.add(page)
-                case "set" if message["id"] == self.view.controls.menu.id:
-                    self._send_file(page, str(message["value"]))
                 case "set":
-                    values[message["id"], message["attr"]] = (message["value"], page)
+                    for model, attr, value in message["changes"]:
+                        if model == self.view.controls.menu.id:
+                            self._send_file(page, str(value))
+                        else:
+                            values[model, attr] = (value, page)
                 case "theme":
                     self.view.page_theme(str(message.get("name")))
                     called = True
@@ -281,23 +291,24 @@ class LiveDashboard(anywidget.AnyWidget):
         )
 
     def _send_events(self, now: float) -> int:
-        """All pending events as one message, those a page caused as one more that it skips; returns the bytes."""
-        size = 0
+        """All pending events as one message; returns its bytes.
+
+        ``causes`` names the page that has caused an event, which leaves it out: its user may be ahead by now.
+        """
         events, self._events = self._events, []
-        for setter in sorted({event.setter or "" for event in events}):
-            chosen = [event for event in events if (event.setter or "") == setter]
-            message = patch_doc.create(chosen)
-            content = {
-                "type": "patch",
-                "sequence": self._pages.sent(now),
-                "except": setter,
-                "patch": serialize_json(message.content),
-                "buffers": [buffer.id for buffer in message.buffers],
-            }
-            buffers = [buffer.to_bytes() for buffer in message.buffers]
-            size += len(content["patch"]) + sum(map(len, buffers))
-            self._say(content, buffers)
-        return size
+        if not events:
+            return 0
+        message = patch_doc.create(events)
+        content = {
+            "type": "patch",
+            "sequence": self._pages.sent(now),
+            "causes": [event.setter for event in events],
+            "patch": serialize_json(message.content),
+            "buffers": [buffer.id for buffer in message.buffers],
+        }
+        buffers = [buffer.to_bytes() for buffer in message.buffers]
+        self._say(content, buffers)
+        return len(content["patch"]) + sum(map(len, buffers))
 
 
 def _route_replies_away(comm: Any) -> None:

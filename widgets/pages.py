@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Messages on their way to a page at most.
+#: Messages on their way to a page at most, and one more that answers what a user has just done.
 WINDOW = 2
 #: Seconds without the acknowledgement that is due, after which a page is counted as not answering.
 PATIENCE = 1.5
@@ -67,8 +67,8 @@ class Pages:
                 page.waiting_since = now
         return self.sequence
 
-    def ready(self, now: float) -> bool:
-        """Whether another message may be sent; forgets pages that have been silent for long."""
+    def ready(self, now: float, urgent: bool = False) -> bool:
+        """Whether another message, or an ``urgent`` one, may be sent; forgets pages that are silent for long."""
         for name in [name for name, page in self._pages.items() if now - page.heard > SILENCE]:
             del self._pages[name]
         if not self._pages:
@@ -77,5 +77,5 @@ class Pages:
             page for page in self._pages.values() if page.waiting_since is None or now - page.waiting_since < PATIENCE
         ]
         if answering:
-            return all(self.sequence - page.seen < WINDOW for page in answering)
+            return all(self.sequence - page.seen < WINDOW + urgent for page in answering)
         return now - self._sent >= OPEN_LOOP

@@ -110,10 +110,10 @@ CONTROLS = f"""
   --primary: #2f6fab; --primary-border: #2f6fab; --primary-hover: #2a639a; --primary-active: #2a639a;
   color: var(--wq-ink); color-scheme: var(--wq-scheme);
 }}
-select.bk-input {{ appearance: auto !important; background-image: none !important; }}
 .bk-input, .bk-btn, label, select, option {{ font: 13px/20px {FONT}; }}
 .bk-btn {{ padding: 2px 9px; }}
 .bk-input {{ min-height: 26px; padding: 0 9px; }}
+select.bk-input {{ appearance: auto !important; background-image: none !important; padding: 0 3px; }}
 .bk-input, select, option {{ color: var(--wq-ink); background-color: var(--wq-paper); }}
 .bk-btn-default {{ color: var(--wq-ink); background-color: var(--wq-paper); border-color: var(--wq-rule); }}
 .bk-btn-default:hover {{ background-color: var(--wq-raised); }}

@@ -1,4 +1,4 @@
-"""``python -m workbench``: look at this machine (`doctor`), `prepare` it, or run a notebook (`run-notebook`)."""
+"""``python -m workbench``: look at this machine (`doctor`), `prepare` it, write a notebook (`new`) or run one."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return prepare.run()
         if options.command == "calibrate":
             return calibrate.run()
+        if options.command == "new":
+            return _new(options.data, options.to, options.time)
         # Only this command needs nbclient, which the `demo` extra brings.
         from workbench import headless
 
@@ -28,6 +30,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WorkbenchError as error:
         print(error, file=sys.stderr)
         return 1
+
+
+def _new(data: Path, target: Path | None, time: str | None) -> int:
+    # Only this command needs widgets, and with them Bokeh.
+    from workbench import template
+
+    written = template.write(data, target, time)
+    print(f"wrote {written}: open it in JupyterLab, or run `jupyter lab {written}`")
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -39,6 +50,10 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--java", action="store_true", help="look at Java alone")
     commands.add_parser("prepare", help="once a machine: make the first queries start quickly (a minute, 180 MB)")
     commands.add_parser("calibrate", help="measure the constants of the cost model on this machine (minutes)")
+    new = commands.add_parser("new", help="write a notebook that shows a file of events as a live dashboard")
+    new.add_argument("data", type=Path, help="CSV, JSON lines, Parquet or Arrow; a file, or a folder of them")
+    new.add_argument("--time", help="column of times (default: the first one)")
+    new.add_argument("--to", type=Path, metavar="NOTEBOOK", help="where to write it (default: NAME.ipynb, here)")
     run = commands.add_parser("run-notebook", help="run a notebook without a browser and print what its cells said")
     run.add_argument("path", type=Path)
     run.add_argument("--timeout", type=int, default=300, help="seconds for one cell (default: %(default)s)")

@@ -1,23 +1,32 @@
-"""The same three-level dashboard in other stream processors of the Python index: Bytewax and Pathway, in process.
+"""The same three-level dashboard in other stream processors of the Python index: Bytewax, Pathway and Flink.
 
 Each contestant reads the Parquet files of the recording, in a process of its own with two cores at its disposal, and
 says how many windows there are and how many rows are in them, which must be as many as ours. The others are measured
 on a part of the rows that lasts for seconds (they handle each row in each window it is in), ours on all of them;
 speeds are rows a second. Both must be there: ``pip install 'winquery[peers]'``.
 
-Apache Flink's Python API is not among them: its versions of Arrow and pandas need an environment of their own.
+Apache Flink's Python API wants an environment of its own. It takes part where ``WINQUERY_FLINK_PYTHON`` names the
+interpreter of one with ``apache-flink``, with its SQL windows, which run in its JVM alone; so it gets more rows, from
+a CSV file, which it reads without further jars.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 import re
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from benchmarks import spark_lab
@@ -26,7 +35,8 @@ from benchmarks.workload import Bar, Figures, Workload
 
 ROWS = 20_000_000
 LEVELS = ("10 seconds / 1 second", "1 minute / 1 second", "10 minutes / 10 seconds")
-PART = {"bytewax": 20_000, "pathway": 100_000}
+PART = {"bytewax": 20_000, "pathway": 100_000, "flink": 1_000_000}
+FLINK = "WINQUERY_FLINK_PYTHON"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -116,6 +126,29 @@ def pathway(rows: int, count: int) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - begin, "totals": [found[level] for level in sorted(found)]}
 
 
+def flink(rows: int, count: int) -> dict[str, Any]:
+    """Flink: a statement set with a HOP window for each level, in streaming mode."""
+    table = part_of(rows, count)
+    # Its CSV has milliseconds; windows have edges at whole seconds, so those decide.
+    texts = pc.strftime(table["ts"].cast(pa.timestamp("ms"), safe=False), "%Y-%m-%d %H:%M:%S")
+    levels = [[int(each.total_seconds()) for each in level] for level in spans()]
+    with tempfile.TemporaryDirectory() as folder:
+        events, out = Path(folder, "events.csv"), Path(folder, "out")
+        columns = pa.table({"ts": texts, "k": table["key"], "x": table["x"]})
+        pacsv.write_csv(columns, events, pacsv.WriteOptions(include_header=False, quoting_style="none"))
+        script = Path(__file__).parents[1] / "flink_hop.py"
+        command = [os.environ[FLINK], str(script), str(events), str(out), json.dumps(levels)]
+        plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        done = subprocess.run(command, capture_output=True, text=True, env=plain, check=False)
+        if done.returncode:
+            raise RuntimeError(done.stderr[-4_000:])
+        totals = []
+        for level in range(len(levels)):
+            lines = [line for path in (out / str(level)).iterdir() for line in path.read_text().splitlines()]
+            totals.append([len(lines), sum(int(line.rsplit(",", 1)[1]) for line in lines)])
+    return {"seconds": json.loads(done.stdout.splitlines()[-1]), "totals": totals}
+
+
 def expected(rows: int, count: int) -> list[list[int]]:
     """Windows and rows in them at each level, counted by pairs of row and window."""
     table = part_of(rows, count)
@@ -132,14 +165,18 @@ def expected(rows: int, count: int) -> list[list[int]]:
     return totals
 
 
-CONTESTANTS: dict[str, Callable[[int, int], dict[str, Any]]] = {"bytewax": bytewax, "pathway": pathway}
+Contestant: TypeAlias = Callable[[int, int], dict[str, Any]]
+CONTESTANTS: dict[str, Contestant] = {"bytewax": bytewax, "pathway": pathway, "flink": flink}
 
 
 def run(quick: bool) -> Figures:
     rows = QUICK_ROWS if quick else ROWS
     figures = {"rows_per_s": rows / spark_lab.child("spark_others", f"ours({rows})")["seconds"]}
     for name in CONTESTANTS:
-        if importlib.util.find_spec(name) is None:
+        if name == "flink" and FLINK not in os.environ:
+            print(f"without Flink: {FLINK} names no interpreter that has it")
+            continue
+        if name != "flink" and importlib.util.find_spec(name) is None:
             raise RuntimeError(f"{name} is not installed: pip install 'winquery[peers]'")
         count = PART[name] // (20 if quick else 1)
         found = spark_lab.child("spark_others", f"{name}({rows}, {count})")
@@ -152,7 +189,7 @@ def run(quick: bool) -> Figures:
 
 WORKLOAD = Workload(
     name="spark-others",
-    summary="three zoom levels by 1,000 keys, against Bytewax and Pathway (a part of the rows for those)",
+    summary="three zoom levels by 1,000 keys, against Bytewax, Pathway and Flink (a part of the rows for those)",
     group="spark",
     run=run,
     repeats=1,

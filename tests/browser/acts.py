@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
-from benchmarks.lab import LabPage
+from benchmarks.lab import PATIENCE, LabPage
 
 #: Grounds of the two themes, as the browser writes colours.
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(17, 20, 24)"
@@ -63,7 +64,7 @@ def labels(page: LabPage) -> list[str]:
     return found
 
 
-def wait_until(page: LabPage, condition: Any, what: str, seconds: float = 30) -> None:
+def wait_until(page: LabPage, condition: Any, what: str, seconds: float = PATIENCE / 1_000) -> None:
     """Wait until ``condition()`` holds; else a screenshot is left."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -71,6 +72,19 @@ def wait_until(page: LabPage, condition: Any, what: str, seconds: float = 30) ->
             page.screenshot("failure")
             raise AssertionError(f"waited in vain for {what}; errors of the page: {page.errors}")
         time.sleep(0.1)
+
+
+def settled(page: LabPage, read: Callable[[], Any], what: str) -> Any:
+    """What ``read()`` gives once it has given the same twice, 0.4 s apart: longer than a page tells of a move."""
+    seen = [read()]
+
+    def same() -> bool:
+        time.sleep(0.4)
+        seen.append(read())
+        return bool(seen[-1] == seen[-2])
+
+    wait_until(page, same, f"{what} to settle")
+    return seen[-1]
 
 
 def wait_calm(page: LabPage) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,18 +42,17 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
         yield server
 
 
-@pytest.fixture
-def lab(chromium: Any, jupyter: tuple[str, Path], screenshots: Path) -> Iterator[Callable[..., LabPage]]:
-    """``lab(notebook, width=1280, height=1000)`` opens a copy of a notebook file and returns its :class:`LabPage`.
-
-    Opening the same notebook again in a test gives a second page on the same kernel. Kernels end with the test.
-    """
+@contextmanager
+def opener(chromium: Any, jupyter: tuple[str, Path], screenshots: Path) -> Iterator[Callable[..., LabPage]]:
+    """What ``lab`` gives, until the end of the block; then its pages and kernels end, and no others."""
     url, root = jupyter
     contexts = []
+    notebooks = set()
 
     def open_(notebook: Path, width: int = 1280, height: int = 1000) -> LabPage:
         if not (root / notebook.name).exists():
             shutil.copy(notebook, root / notebook.name)
+        notebooks.add(notebook.name)
         context = chromium.new_context(viewport={"width": width, "height": height})
         contexts.append(context)
         page = LabPage(context.new_page(), f"{url}/lab/tree/{notebook.name}?reset", screenshots)
@@ -62,6 +62,23 @@ def lab(chromium: Any, jupyter: tuple[str, Path], screenshots: Path) -> Iterator
     yield open_
     for context in contexts:
         context.close()
-    end_kernels(url)
-    for notebook in root.glob("*.ipynb"):
-        notebook.unlink()
+    end_kernels(url, notebooks)
+    for name in notebooks:
+        (root / name).unlink()
+
+
+@pytest.fixture
+def lab(chromium: Any, jupyter: tuple[str, Path], screenshots: Path) -> Iterator[Callable[..., LabPage]]:
+    """``lab(notebook, width=1280, height=1000)`` opens a copy of a notebook file and returns its :class:`LabPage`.
+
+    Opening the same notebook again in a test gives a second page on the same kernel. Kernels end with the test.
+    """
+    with opener(chromium, jupyter, screenshots) as open_:
+        yield open_
+
+
+@pytest.fixture(scope="module")
+def module_lab(chromium: Any, jupyter: tuple[str, Path], screenshots: Path) -> Iterator[Callable[..., LabPage]]:
+    """The same for pages and kernels that the tests of a module use one after the other; opening takes seconds."""
+    with opener(chromium, jupyter, screenshots) as open_:
+        yield open_

@@ -61,10 +61,17 @@ writer = threading.Thread(target=fill, daemon=True)
 writer.start()
 '''
 SHOW = 'live = LiveDashboard.show("delays", DashboardView(results, "Flight delays by carrier", backing))'
-#: A session without Spark, with a source of rides, for the form.
-FORM = """
+#: Ends the writer of a stage that was filled before in the same kernel.
+REST = """
+if "writer" in globals():
+    running = False
+    writer.join()
+    live.close()
+"""
+#: A table of rides, a day of them.
+RIDES = """
 import numpy as np, pyarrow as pa
-from tests.inprocess import InProcessRunner
+from tests.inprocess import InProcessRunner, SteppingRunner
 from workbench.notebook import api, dashboards
 from workbench.session import Session
 seconds = np.arange(0, 86_400, 20)
@@ -75,10 +82,29 @@ rides = pa.table({
     "fare": 12 + 8 * np.sin(seconds / 9_000) + seconds % 7,
     "distance": 3 + np.cos(seconds / 5_000),
 })
+"""
+#: A session without Spark, with a source of rides, for the form.
+FORM = (
+    RIDES
+    + """
 session = Session(launch=InProcessRunner)
 session.source("rides", rides, time="ts")
 api.default_session = lambda: session
 """
+)
+#: A query on a source that sends only when it is told to.
+SILENT = (
+    RIDES
+    + """
+session = Session(launch=SteppingRunner)
+session.source("rides", rides, time="ts", delay="0 s")
+sql = "SELECT zone, avg(fare) AS fare FROM rides GROUP BY zone, zoom(ts, '30 minutes / 10 minutes')"
+(live,) = session.start(session.parse(sql, name="fares"))
+def send(steps):
+    for _ in range(steps):
+        SteppingRunner.started[-1].step(10)
+"""
+)
 BUSY = "import time\nend = time.time() + 20\nwhile time.time() < end: sum(range(1000))\nprint('done')"
 STOP = (
     "running = False\nwriter.join()\nlive.close()\nprint([t.name for t in threading.enumerate() if 'dash' in t.name])"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.lab import LabPage, write_notebook
 from tests.browser.acts import LINES, choose, labels, press, wait_until
+from tests.browser.stage import SILENT
 
 pytestmark = pytest.mark.browser
 
@@ -93,3 +95,33 @@ def test_what_nobody_wishes_for(lab: Callable[..., LabPage], tmp_path: Path) -> 
     page.scroll_to_output(4)
     page.screenshot("bad-empty")
     assert page.errors == []
+
+
+def test_a_source_that_stops_sending_is_told_of_and_the_picture_stays(
+    lab: Callable[..., LabPage], tmp_path: Path
+) -> None:
+    cells = [SILENT.strip(), "send(40)\n_ = dashboards.show(live)", "send(40)"]
+    page = lab(write_notebook(tmp_path / "silent.ipynb", cells))
+    page.run_cell(0)
+    page.run_cell(1)
+    wait_until(page, lambda: len(labels(page)) == 5, "the lines of five zones")
+    wait_until(page, lambda: len(drawn(page)["x"]) > 5, "their windows")
+    before = drawn(page)
+    told = page.page.get_by_text("no row for")
+    told.wait_for(state="visible", timeout=60_000)
+    page.wait_text("running")
+    assert drawn(page) == before
+    assert page.figure().is_visible()
+    page.screenshot("bad-silent")
+
+    # It sends again: the strip is quiet about it, and the lines go on.
+    page.run_cell(2)
+    told.wait_for(state="detached", timeout=60_000)
+    wait_until(page, lambda: drawn(page)["x"][-1] > before["x"][-1], "later windows")
+    assert page.errors == []
+
+
+def drawn(page: LabPage) -> dict[str, Any]:
+    """The final windows of the first key in the first figure of the newest dashboard."""
+    found: dict[str, Any] = page.page.evaluate(LINES)["figures"][0][0]
+    return found

@@ -6,13 +6,11 @@ import math
 import re
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from benchmarks.lab import write_notebook
-from tests.browser.acts import LINES
+from benchmarks.lab import LabPage, write_notebook
+from tests.browser.acts import LINES, settled
 from tests.browser.stage import FILL, SHOW
 
 pytestmark = pytest.mark.browser
@@ -26,22 +24,30 @@ def mean(carrier: str, start: float) -> float:
     return 14 + 9 * math.sin(hours / 3.1 + number) + 3 * math.sin(hours * 2.3 + 5 * number)
 
 
-@pytest.fixture
-def page(lab: Callable[..., Any], tmp_path: Path) -> Any:
-    """A dashboard that does not move any more, at two hours by ten minutes."""
-    page = lab(write_notebook(tmp_path / "lines.ipynb", [FILL.strip(), "running = False", SHOW]))
-    for cell in range(3):
-        page.run_cell(cell)
-    page.wait_text("2 hours / 10 minutes (auto)")
-    page.page.wait_for_function(f"() => ({LINES})().figures[0]?.some(({{y}}) => y.length > 100)")
+@pytest.fixture(scope="module")
+def sheet(module_lab: Callable[..., LabPage], tmp_path_factory: pytest.TempPathFactory) -> LabPage:
+    """A store that does not change any more, in a page for all tests."""
+    cells = [FILL.strip(), "running = False\nwriter.join()", SHOW]
+    page = module_lab(write_notebook(tmp_path_factory.mktemp("sheet") / "lines.ipynb", cells))
+    page.run_cell(0)
+    page.run_cell(1)
     return page
 
 
-def test_lines_hold_the_visible_windows_of_each_key(page: Any) -> None:
+@pytest.fixture
+def page(sheet: LabPage) -> LabPage:
+    """A fresh dashboard, at two hours by ten minutes."""
+    sheet.errors.clear()
+    sheet.run_cell(2)
+    sheet.wait_text("2 hours / 10 minutes (auto)")
+    sheet.page.wait_for_function(f"() => ({LINES})().figures[0]?.some(({{y}}) => y.length > 100)")
+    return sheet
+
+
+def test_lines_hold_the_visible_windows_of_each_key(page: LabPage) -> None:
     page.wheel(-300)
     page.wait_text("15 minutes / 1 minute (auto)")
-    page.page.wait_for_timeout(1_500)
-    seen = page.page.evaluate(LINES)
+    seen = settled(page, lambda: page.page.evaluate(LINES), "the lines")
     assert len(seen["figures"]) == 4
     final, open_ = seen["figures"][0][:6], seen["figures"][0][6:]
     assert [line["label"] for line in final] == [line["label"] for line in open_] == CARRIERS
@@ -55,7 +61,7 @@ def test_lines_hold_the_visible_windows_of_each_key(page: Any) -> None:
                 assert value == pytest.approx(mean(line["label"], at / 1_000 - 15 * 60))
 
 
-def test_a_press_on_the_legend_mutes_a_key_in_all_plots(page: Any) -> None:
+def test_a_press_on_the_legend_mutes_a_key_in_all_plots(page: LabPage) -> None:
     page.page.locator(".bk-item", has_text="DL").click()
     muted = f"() => ({LINES})().figures.map((lines) => lines.filter(({{alpha}}) => alpha < 0.5).map((l) => l.label))"
     page.page.wait_for_function(f"() => ({muted})()[0].length === 2")
@@ -65,7 +71,7 @@ def test_a_press_on_the_legend_mutes_a_key_in_all_plots(page: Any) -> None:
     page.page.wait_for_function(f"() => ({muted})()[0].length === 0")
 
 
-def test_the_mouse_over_a_line_tells_its_window(page: Any) -> None:
+def test_the_mouse_over_a_line_tells_its_window(page: LabPage) -> None:
     page.figure().evaluate("(element) => element.scrollIntoView({block: 'center'})")
     box = page.figure().bounding_box()
     tooltip = page.page.locator(".bk-Tooltip", has_text="mean_delay")

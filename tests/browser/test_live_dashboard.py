@@ -6,11 +6,11 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from benchmarks.lab import write_notebook
+from benchmarks.lab import LabPage, write_notebook
+from tests.browser.acts import labels, span, wait_until
 from tests.browser.stage import BUSY, FILL, SHOW, STOP
 
 pytestmark = pytest.mark.browser
@@ -22,7 +22,7 @@ def notebook(tmp_path: Path) -> Path:
     return write_notebook(tmp_path / "live.ipynb", [FILL.strip(), SHOW, BUSY, STOP, "live"])
 
 
-def watermark(page: Any) -> str:
+def watermark(page: LabPage) -> str:
     """The watermark that the strip of the first dashboard shows."""
     text = page.page.locator("span", has_text="watermark:").first.inner_text()
     found = re.search(r"watermark:\s*([\d-]+ [\d:]+)", text)
@@ -30,24 +30,24 @@ def watermark(page: Any) -> str:
     return found.group(1)
 
 
-def moves(page: Any) -> bool:
-    """Whether the pixels and the strip of the first dashboard change within two seconds."""
+def wait_moves(page: LabPage) -> None:
+    """Wait until pixels and strip of the first dashboard have changed."""
     before, mark = page.figure().screenshot(), watermark(page)
-    time.sleep(2)
-    return bool(page.figure().screenshot() != before and watermark(page) > mark)
+    wait_until(page, lambda: watermark(page) > mark, "the watermark to move")
+    wait_until(page, lambda: page.figure().screenshot() != before, "the picture to move")
 
 
-def test_a_dashboard_lives_zooms_reloads_and_ends(lab: Callable[..., Any], notebook: Path) -> None:
+def test_a_dashboard_lives_zooms_reloads_and_ends(lab: Callable[..., LabPage], notebook: Path) -> None:
     page = lab(notebook)
     page.run_cell(0)
     page.run_cell(1)
     page.wait_text("2 hours / 10 minutes (auto)")
-    assert moves(page)
+    wait_moves(page)
     page.screenshot("live-dashboard")
 
     # Another cell runs: the plot goes on, and a zoom is answered meanwhile.
     page.run_cell(2, wait=False)
-    assert moves(page)
+    wait_moves(page)
     for _ in range(4):
         page.wheel(-300)
     began = time.monotonic()
@@ -71,15 +71,12 @@ def test_a_dashboard_lives_zooms_reloads_and_ends(lab: Callable[..., Any], noteb
         page.run_cell(1)
     page.wait_text("2 hours / 10 minutes (auto)")
     assert page.comms() == comms
-    assert moves(page)
+    wait_moves(page)
 
     # The end leaves a picture, no comm and no thread.
     page.run_cell(3)
     assert page.cell_output_text(3).strip() == "[]"
-    deadline = time.monotonic() + 20  # the page answers the closing of its comms in its own time
-    while page.comms() and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert page.comms() == 0
+    wait_until(page, lambda: page.comms() == 0, "the page to answer the closing of its comms")
     data = page.cell_outputs(1)[0]["data"]
     assert "image/svg+xml" in data
     assert "application/vnd.jupyter.widget-view+json" not in data
@@ -87,22 +84,24 @@ def test_a_dashboard_lives_zooms_reloads_and_ends(lab: Callable[..., Any], noteb
     assert page.errors == []
 
 
-def test_two_outputs_and_a_second_browser_show_the_same(lab: Callable[..., Any], notebook: Path) -> None:
+def test_two_outputs_and_a_second_browser_show_the_same(lab: Callable[..., LabPage], notebook: Path) -> None:
     """Cases B8 and B9: every view of one dashboard moves, a page opened later draws what there is."""
     page = lab(notebook, height=2000)
     for index in (0, 1, 4):
         page.run_cell(index)
-    page.page.wait_for_function("() => window.jupyterapp != null")
     page.figure(5).wait_for(state="visible")
     page.save()
     other = lab(notebook, width=800)
-    other.figure().wait_for(state="visible")
+    wait_until(other, lambda: len(labels(other)) == 6, "the lines in the other browser")
     for _ in range(4):
         page.wheel(-300, index=3)
-    page.wait_text("15 minutes / 1 minute (auto)")
-    other.wait_text("15 minutes / 1 minute (auto)")
     for shown in (page, other):
-        assert moves(shown) or "Hold" in shown.page.content()
+        shown.wait_text("15 minutes / 1 minute (auto)")
+    wait_until(page, lambda: span(page) == span(other), "the same range in both browsers")
+    for shown in (page, other):
+        mark = watermark(shown)
+        wait_until(shown, lambda shown=shown, mark=mark: watermark(shown) > mark, "the strip to go on")
+    other.scroll_to_output(1)
     other.screenshot("live-dashboard-800")
     page.screenshot("live-dashboard-two-outputs")
     page.run_cell(3)

@@ -16,7 +16,7 @@ import pytest
 #: From the top of the house to its leaves.
 LAYERS = (
     ("__main__",),
-    ("__init__", "calibrate", "doctor", "headless", "prepare"),
+    ("__init__", "calibrate", "doctor", "headless", "prepare", "template"),
     ("notebook",),
     ("widgets",),
     ("session",),

@@ -11,6 +11,7 @@ import pytest
 
 from workbench.errors import SourceError
 from workbench.feeds.folder import FolderOptions
+from workbench.feeds.formats import read_block, scan
 from workbench.session.columns import parse_schema, schema_text
 from workbench.session.sources import make_source, source_arguments
 
@@ -87,3 +88,32 @@ def test_declared_columns_are_read_as_they_are_printed() -> None:
     text = "`ts` TIMESTAMP, `a b` STRING, `n` INT, `flag` BOOLEAN, `day` DATE"
     assert schema_text(parse_schema(text)) == text
     assert schema_text(pa.schema([("x", pa.list_(pa.int8()))])) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "remedy"),
+    [
+        ("a.csv", b"ts;v\n2024-03-01;1,5\n", "its fields seem to be divided by ';'; pandas.read_csv(..., sep=';')"),
+        ("a.csv", "ts,v\n2024-03-01,Zürich\n".encode("latin-1"), "texts must be in UTF-8"),
+        ("a.tsv", b"ts\tv\n2024-03-01\t1\n", "`.tsv` names no format that is read here (`.parquet`, `.pq`, "),
+        ("a.csv", b"ts,v\n03/01/2024 10:00,1\n", "data['ts'] = pandas.to_datetime(data['ts'])"),
+        ("a.csv", b"ts,v\n1709251200,1\n", "data['ts'] = pandas.to_datetime(data['ts'], unit='s')"),
+    ],
+)
+def test_a_file_that_cannot_be_read_comes_with_what_to_do(
+    tmp_path: Path, name: str, content: bytes, remedy: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError) as caught:
+        make_source("s", tmp_path / name, time="ts")
+    assert remedy in str(caught.value)
+
+
+def test_a_day_is_the_time_at_which_it_begins(tmp_path: Path) -> None:
+    """Also before 1970."""
+    (tmp_path / "a.csv").write_text("day,v\n1969-12-31,1\n2024-03-01,2\n")
+    source = make_source("s", tmp_path / "a.csv", time="day")
+    assert source.stream.schema.field("day").type == pa.timestamp("us", "UTC")
+    (block,) = scan(str(tmp_path / "a.csv"), "csv").blocks
+    times = read_block(str(tmp_path / "a.csv"), "csv", block, source.stream.schema)["day"]
+    assert times.cast(pa.int64()).to_pylist() == [-86_400_000_000, 19_783 * 86_400_000_000]

@@ -23,6 +23,7 @@ from workbench.results import QueryResults
 from workbench.time import HOUR
 from workbench.widgets import HOLD, DashboardView, LiveDashboard
 from workbench.widgets import live as live_module
+from workbench.widgets.pages import WINDOW
 from workbench.widgets.still import LIVE, STILL
 
 
@@ -66,6 +67,11 @@ def live(results: QueryResults) -> Iterator[Wire]:
     wire = Wire(DashboardView(results, "delays"))
     yield wire
     wire.close()
+
+
+def zoom(live: Wire, start: int, end: int) -> list[tuple[str, str, float]]:
+    """What a page says when its user looks at ``[start, end]`` microseconds."""
+    return [(live.view.axis.range.id, "start", start / 1_000), (live.view.axis.range.id, "end", end / 1_000)]
 
 
 def tick(live: Wire, fill: Callable[..., None], hour: float) -> None:
@@ -132,23 +138,58 @@ def test_a_zoom_in_one_page_reaches_the_view_and_the_other_page(live: Wire) -> N
     x = live.view.axis.range
     assert [x.id, "start"] in snapshot["inputs"]
     for hour in range(5):  # a burst: only the newest counts
-        live.say("a", "set", id=x.id, attr="start", value=(BEGAN + hour * HOUR) / 1_000)
-        live.say("a", "set", id=x.id, attr="end", value=(BEGAN + (hour + 6) * HOUR) / 1_000)
+        live.say("a", "set", changes=zoom(live, BEGAN + hour * HOUR, BEGAN + (hour + 6) * HOUR))
     wait_for(lambda: live.view.visible == (BEGAN + 4 * HOUR, BEGAN + 10 * HOUR))
-    wait_for(lambda: any(patch["except"] == "a" for patch in live.of("patch")))
+    wait_for(lambda: any("a" in patch["causes"] for patch in live.of("patch")))
     assert live.view.mode == HOLD
-    own = [json.loads(patch["patch"]) for patch in live.of("patch") if patch["except"] == "a"]
-    assert {event["model"]["id"] for patch in own for event in patch["events"]} == {x.id}
-    mode = [
-        patch for patch in live.of("patch") if patch["except"] == "" and live.view.axis.modes.id in patch["patch"]
-    ]
-    assert mode, "both pages hear that the axis holds now"
+    causes: dict[str, set[str | None]] = {}
+    for patch in live.of("patch"):
+        events = json.loads(patch["patch"])["events"]
+        for event, cause in zip(events, patch["causes"], strict=True):
+            causes.setdefault(event["model"]["id"], set()).add(cause)
+    assert causes[x.id] == {"a"}, "page `a` leaves its own range out"
+    assert causes[live.view.axis.modes.id] == {None}, "both pages hear that the axis holds now"
+    assert [model for model, by in causes.items() if "a" in by] == [x.id]
+
+
+def test_a_zoom_is_answered_in_one_message_though_updates_are_on_their_way(
+    live: Wire, fill: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.widgets.pages.PATIENCE", 60.0)
+    live.hello("a")
+    for number in range(3):
+        tick(live, fill, 12 + number / 10)
+    sent = len(live.of("patch"))
+    assert sent == WINDOW, "the page has acknowledged nothing"
+    live.say("a", "set", changes=zoom(live, BEGAN, BEGAN + HOUR))
+    wait_for(lambda: len(live.of("patch")) > sent)
+    answer = live.of("patch")[-1]
+    assert live.view.axis.range.id in answer["patch"]
+    assert live.view.panels[0].final.id in answer["patch"]
+    tick(live, fill, 13)
+    assert len(live.of("patch")) == sent + 1
+
+
+def test_a_zoom_that_has_to_wait_is_answered_before_the_next_update_is_due(
+    live: Wire, fill: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.widgets.pages.PATIENCE", 60.0)
+    live.hello("a")
+    for number in range(3):
+        tick(live, fill, 12 + number / 10)
+    for hour in (1, 2):
+        live.say("a", "set", changes=zoom(live, BEGAN, BEGAN + hour * HOUR))
+        wait_for(lambda hour=hour: live.view.visible[1] == BEGAN + hour * HOUR)
+    wait_for(lambda: len(live.of("patch")) == WINDOW + 1)
+    monkeypatch.setattr(live, "_due", float("inf"))
+    live.say("a", "ack", sequence=live.of("patch")[-1]["sequence"])
+    wait_for(lambda: len(live.of("patch")) == WINDOW + 2)
 
 
 def test_only_the_inputs_can_be_set(live: Wire) -> None:
     live.hello("a")
-    live.say("a", "set", id=live.view.controls.strip.id, attr="text", value="<script>")
-    live.say("a", "set", id=live.view.axis.range.id, attr="name", value="x")
+    live.say("a", "set", changes=[(live.view.controls.strip.id, "text", "<script>")])
+    live.say("a", "set", changes=[(live.view.axis.range.id, "name", "x")])
     live.hello("a")
     assert "script" not in live.view.controls.strip.text
     assert live.view.axis.range.name is None

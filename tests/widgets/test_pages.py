@@ -20,6 +20,17 @@ def test_a_page_that_does_not_acknowledge_stops_the_flow() -> None:
     assert pages.ready(0.3)
 
 
+def test_what_a_user_does_is_answered_beyond_the_window_once() -> None:
+    pages = Pages()
+    pages.hello("a", 0.0)
+    for _ in range(WINDOW):
+        pages.sent(0.1)
+    assert not pages.ready(0.2)
+    assert pages.ready(0.2, urgent=True)
+    pages.sent(0.2)
+    assert not pages.ready(0.3, urgent=True)
+
+
 def test_the_slowest_answering_page_sets_the_pace() -> None:
     pages = Pages()
     pages.hello("fast", 0.0)

@@ -42,6 +42,7 @@ _LINES = 1 << 15
 _BITE = 1 << 22
 _EMPTY = ("", "NULL", "null", "NA", "N/A")
 _RETURN = ord("\r")
+_PANDAS = "what pandas can read is a source as a DataFrame"
 
 
 class UnreadableError(SourceError):
@@ -272,6 +273,8 @@ def _guessed(field: pa.Field, column: Any, time: bool) -> pa.Field:
     """A column with the type that its first values have; what is no time although it must be is refused later."""
     if pa.types.is_null(field.type):
         return field.with_type(pa.string())
+    if time and pa.types.is_date32(field.type):
+        return field.with_type(MICROS)  # a day is the time at which it begins
     if time and pa.types.is_string(field.type):
         with suppress(pa.ArrowInvalid):
             stamps(column)
@@ -313,9 +316,27 @@ def _line_blocks(path: str, *, skip: bool) -> Iterator[Block]:
 
 
 def _unreadable(path: str, kind: str, error: Exception) -> UnreadableError:
-    lines = {"csv": "a line with names, then one row a line", "json": "one object a line"}
-    hint = f"expected {lines[kind]}" if kind in lines else None
-    return UnreadableError(f"cannot read `{path}` as {_NAMES[kind]}: {error}", hint=hint)
+    return UnreadableError(f"cannot read `{path}` as {_NAMES[kind]}: {error}", hint=_remedy(path, kind, error))
+
+
+def _remedy(path: str, kind: str, error: Exception) -> str | None:
+    """What a file may be instead, and who reads it then."""
+    ending = Path(path).suffix.casefold()
+    if kind == "parquet" and ending not in ("", *SUFFIXES["parquet"]):
+        known = ", ".join(f"`{each}`" for endings in SUFFIXES.values() for each in endings)
+        return f"`{ending}` names no format that is read here ({known}): {_PANDAS}"
+    if isinstance(error, UnicodeDecodeError):
+        return f"texts must be in UTF-8; pandas.read_csv(..., encoding='latin-1') reads others: {_PANDAS}"
+    if kind == "csv":
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            first = lines.readline()
+        mark = max(";\t|", key=first.count)
+        if first.count(mark) > first.count(","):
+            return (
+                f"its fields seem to be divided by {mark!r}; pandas.read_csv(..., sep={mark!r}) reads it: {_PANDAS}"
+            )
+        return "expected a line with names, then one row a line"
+    return "expected one object a line" if kind == "json" else None
 
 
 def _reason(error: Exception, header: list[str]) -> str:

@@ -118,7 +118,7 @@ class WinqueryMagics(Magics):
         if options.dry_run:
             return
         if default_session().is_cold():
-            print("starting Spark, once a kernel: some ten seconds", flush=True)
+            print("starting Spark, once a kernel: ten seconds, more on a busy machine", flush=True)
         handles = default_session().start(queries, history=False if options.from_now else None)
         self._push({handle.name: handle for handle in handles})
         if options.out is not None:

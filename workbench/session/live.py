@@ -17,6 +17,7 @@ from workbench.language import parse_level, sql_of
 from workbench.logical import Numerics, Query
 from workbench.plan import PlanView
 from workbench.results import QueryResults, Status
+from workbench.session.card import card_html
 from workbench.session.frames import explained
 from workbench.session.launch import raise_failure, spark_of
 from workbench.session.sources import source_arguments
@@ -304,6 +305,16 @@ class LiveQuery:
 
     def __repr__(self) -> str:
         return str(self.status())
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of the handle: the query, how it is doing, and what can be done with it."""
+        try:
+            text = self.sql()
+        except QueryError:  # a query of the builder that SQL has no words for
+            text = str(self.query)
+        schema = self._results.schema
+        drawable = bool(schema.numeric) and all(level.unit is None for level in schema.levels)
+        return card_html(self.status(), self.query.stream.name, text, drawable=drawable)
 
 
 class PlanText(str):

@@ -130,7 +130,7 @@ def make_source(
         _refuse("a folder that grows", arrival=arrival, replay=None if replay == "max" else replay)
         paths, kind = _followed(data, format, schema)
     else:
-        paths, kind = _files(data, format)
+        paths, kind = recorded_files(data, format)
     if paths:
         columns = _columns(paths, kind, schema, tuple(filter(None, (time, arrival))))
     if time is None:
@@ -234,7 +234,7 @@ def make_table(name: str, data: Data) -> StaticTable:
     if isinstance(data, pd.DataFrame | pa.Table):
         table = _arrow(data)
     else:
-        paths, kind = _files(data, None)
+        paths, kind = recorded_files(data, None)
         if kind != "parquet":
             raise SourceError(f"a static table is read from Parquet, not from `{kind}`", hint="give it as a table")
         schema_of_files(paths, kind, ())
@@ -307,8 +307,11 @@ def source_arguments(source: Source) -> list[str]:
     return [data, *(f"{name}={value!r}" for name, value in arguments.items() if value is not None)]
 
 
-def _files(data: Any, kind: str | None) -> tuple[tuple[Path, ...], str]:
-    """The files, and the one format of them: as asked for, or as their names tell; Parquet where they do not."""
+def recorded_files(data: Any, kind: str | None) -> tuple[tuple[Path, ...], str]:
+    """The files of a recording, and their one format: as asked for, or as names tell; Parquet where they do not.
+
+    Raises SourceError for what is not there.
+    """
     given = [data] if isinstance(data, str | os.PathLike) else list(data)
     found: list[Path] = []
     for entry in given:
@@ -337,14 +340,20 @@ def _check_time(schema: pa.Schema, name: str, role: str) -> None:
     if not pa.types.is_timestamp(kind):
         raise SourceError(
             f"column `{name}` of type `{kind}` is not a timestamp, so it cannot be the {role}",
-            hint=_stamps(schema),
+            hint=_stamps(schema, name, kind),
         )
 
 
-def _stamps(schema: pa.Schema) -> str:
+def _stamps(schema: pa.Schema, name: str | None = None, kind: pa.DataType | None = None) -> str:
+    """The columns that can be the time; where there is none, how to make one, of column ``name`` if it is given."""
     names = [field.name for field in schema if pa.types.is_timestamp(field.type)]
     if not names:
-        return "the data has no timestamp column; convert one before (pandas.to_datetime, for example)"
+        column = f"data[{name!r}]" if name else "data[...]"
+        unit = ", unit='s'" if kind is not None and pa.types.is_integer(kind) else ""
+        return (
+            "the data has no timestamp column; in a DataFrame `data` pandas makes one: "
+            f"{column} = pandas.to_datetime({column}{unit})"
+        )
     return "timestamp columns: " + ", ".join(f"`{name}`" for name in names)
 
 

@@ -23,6 +23,7 @@ from workbench.errors import SourceError, did_you_mean
 from workbench.spark.epochs import in_force
 from workbench.spark.fused import open_plan
 from workbench.spark.spool import Spool
+from workbench.spark.worker import settle
 
 #: The rows that level 1 sends on: a message for a bucket.
 MESSAGES = "bucket int, payload binary"
@@ -145,6 +146,7 @@ class ArrowFold:
         self._spool = spool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         from workbench.runtime import Level1
 
         plan = open_plan(in_force(self._plans))

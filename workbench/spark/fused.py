@@ -27,6 +27,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from workbench.feeds import Feed, FeedOptions, Piece, Position, ReplayOptions, Tally
 from workbench.spark.spool import Spool
+from workbench.spark.worker import settle
 
 if TYPE_CHECKING:
     from workbench.plan import SharedPlan
@@ -86,6 +87,7 @@ def without_tables(plan: SharedPlan) -> bytes:
 
 def fold_pieces(plan: SharedPlan, buckets: int, pieces: Iterable[Piece]) -> Level1:
     """Level 1 of all rows of a task."""
+    settle()
     from workbench.runtime import Level1  # here, since the planner process does without its compiler
 
     level1 = Level1(plan, buckets, int(time.time() * 1e6))

@@ -20,6 +20,7 @@ from workbench.spark.epochs import in_force
 from workbench.spark.fused import open_plan
 from workbench.spark.residents import Residents, Step
 from workbench.spark.spool import Spool
+from workbench.spark.worker import settle
 
 if TYPE_CHECKING:
     from workbench.runtime import BucketOperator
@@ -54,7 +55,8 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
 
     def handleInputRows(self, key: tuple[int], rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """All messages of one bucket and micro-batch; yields exactly one row."""
-        from workbench.runtime.wire import is_plan  # here: Spark also makes a processor just to ask for its state
+        settle()  # here: Spark also makes a processor just to ask for its state
+        from workbench.runtime.wire import is_plan
 
         payloads = [self._spool.get(bytes(row.payload)) for row in rows]
         plans = [payload for payload in payloads if is_plan(payload)] or self._new()
