@@ -106,7 +106,7 @@ class Blocks:
     def __init__(self, function: Function, column: Array, sizes: Sequence[int]) -> None:
         batch = min(65_536, max(512, 65_536 // len(sizes)))
         self._stream = Stream(function.aggregate, column, sorted(sizes), batch)
-        self.partials = self._stream.windows.partials
+        self.partials = RowWindows(function.aggregate.kind, sorted(sizes), [function.aggregate.dtype]).partials
 
     def run(self) -> None:
         """As the other's."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -37,6 +37,8 @@ AGGREGATES = (
     Aggregate("sum_f64", "sum_float", "float64", "sum"),
     Aggregate("min_f64", "min_float", "float64", "min"),
 )
+#: Sums of floats as ``numerics='fast'`` has them: what comes added to a running sum, what leaves taken from it.
+FAST = Aggregate("fast_f64", "sum_fast", "float64", "sum")
 
 
 class Stream:
@@ -46,11 +48,12 @@ class Stream:
         self, aggregate: Aggregate, column: Array, sizes: Sequence[int], batch: int, kept: Array | None = None
     ) -> None:
         """``kept`` is the large array of :meth:`large`, of as many results as there are; else it makes its own."""
-        from workbench.codegen.row_windows import RowWindows
-
         self._kept = kept
+        column = column.view()
+        column.flags.writeable = False  # as a column of Arrow is
         self.column, self.sizes, self.batch = column, sizes, min(batch, len(column))
-        self.windows = RowWindows(aggregate.kind, sizes, [aggregate.dtype])
+        self._aggregate = aggregate
+        self._push = _pusher(aggregate, sizes)
         self._pieces = [column[piece] for piece in batches(len(column), self.batch)]
         self._buffer = np.empty((len(sizes), self.batch), column.dtype)
 
@@ -58,12 +61,12 @@ class Stream:
         """One pass; every batch's results go into the same buffer (of whole batches only: the last may be cut)."""
         for piece in self._pieces:
             out = self._buffer if len(piece) == self.batch else np.empty((len(self.sizes), len(piece)), piece.dtype)
-            self.windows.push((piece,), (out,))
+            self._push(piece, out)
 
     def large(self) -> None:
         """One pass; all results are kept, batch after batch, in one array that is there already."""
         for piece, out in zip(self._pieces, self._large, strict=True):
-            self.windows.push((piece,), (out,))
+            self._push(piece, out)
 
     @cached_property
     def _large(self) -> list[Array]:
@@ -76,8 +79,21 @@ class Stream:
 
     def results(self) -> Array:
         """``[window, row]`` of a pass that starts anew."""
-        fresh = type(self.windows)(self.windows.kind, self.sizes, list(self.windows.dtypes))
-        return np.concatenate([fresh.push((piece,))[0] for piece in self._pieces], axis=1)
+        push = _pusher(self._aggregate, self.sizes)
+        parts = [np.empty((len(self.sizes), len(piece)), piece.dtype) for piece in self._pieces]
+        for piece, part in zip(self._pieces, parts, strict=True):
+            push(piece, part)
+        return np.concatenate(parts, axis=1)
+
+
+def _pusher(aggregate: Aggregate, sizes: Sequence[int]) -> Callable[[Array, Array], object]:
+    """Windows from the first row on: ``push(rows, results)``."""
+    from workbench.codegen import RowWindows, RunningSums
+
+    if aggregate.kind == FAST.kind or (aggregate.kind == "count" and len(sizes) == 1):
+        return RunningSums(sizes, aggregate.dtype).push
+    windows = RowWindows(aggregate.kind, sizes, [aggregate.dtype])
+    return lambda rows, results: windows.push((rows,), (results,))
 
 
 def check(aggregate: Aggregate, column: Array, sizes: Sequence[int], batch: int) -> None:

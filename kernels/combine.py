@@ -4,7 +4,8 @@ Each ``lift_*`` makes the fields of a partial aggregate from one value (or an ar
 ``combine_*`` merges the fields of two partials of neighbouring rows, left before right. They are associative, so
 any tree over the rows gives the same answer (floating-point rounding aside). An ``invert_*`` takes rows away from
 the left, ``combine(prefix, invert(total, prefix)) == total``; there is one only where it is exact whatever the
-prefix was, so that a result depends on its own rows alone.
+prefix was, so that a result depends on its own rows alone. The one exception, :func:`invert_fast`, rounds: it is for
+those who ask for ``numerics='fast'``.
 """
 
 from __future__ import annotations
@@ -47,6 +48,31 @@ def combine_add(a: Any, b: Any) -> Any:
 def invert_add(total: Any, prefix: Any) -> Any:
     """What is left of an integer sum; exact, since integers of one width are a group even where they wrap."""
     return (total - prefix,)
+
+
+#: What the second field of a fast sum counts: values of +inf from the lowest bit on, of -inf from this one on.
+MINUS = 1 << 32
+
+
+def lift_fast(x: Any) -> Any:
+    """A float as its finite part and, in one integer, how many values are +inf and -inf; NaN is one of each.
+
+    So what is not finite can be taken away again, which ``inf - inf`` could not. Good for less than 2**31 such values
+    in a window.
+    """
+    nan = x != x
+    plus, minus = (x == np.inf) | nan, (x == -np.inf) | nan
+    return (pick(x - x == 0.0, x, 0.0), plus * np.int64(1) + minus * np.int64(MINUS))
+
+
+def combine_fast(a: Any, a_counts: Any, b: Any, b_counts: Any) -> Any:
+    """Sum of two. Identity (0, 0)."""
+    return (a + b, a_counts + b_counts)
+
+
+def invert_fast(total: Any, total_counts: Any, prefix: Any, prefix_counts: Any) -> Any:
+    """What is left of a sum of floats, off by the rounding of the total and of the prefix; counts are exact."""
+    return (total - prefix, total_counts - prefix_counts)
 
 
 def combine_min(a: Any, b: Any) -> Any:

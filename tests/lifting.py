@@ -10,7 +10,7 @@ import pytest
 from workbench.algebra import PartialKind
 
 #: One kind of every shape of kernel: one field scanned with SIMD or several, groups, picks by order, rounding ones.
-TYPICAL = ["count", "sum_float", "sum_int", "min_int", "max_float", "moments", "first_float"]
+TYPICAL = ["count", "sum_float", "sum_fast", "sum_int", "min_int", "max_float", "moments", "first_float"]
 #: Compiling a kernel takes a second or two, so these are only tried in the slow run; the rest have the same combines.
 RARE = ["product", "moments4", "comoments", "last_int", "min_by_int_float", "max_by_float_int"]
 KINDS = [*TYPICAL, *(pytest.param(name, marks=pytest.mark.slow) for name in RARE)]
@@ -31,7 +31,7 @@ def partials_of(kind: PartialKind, shape: tuple[int, ...], seed: int, special: f
         values = rng.integers(-40, 40, shape).astype(dtype)
         if dtype == "float64":
             values /= 8
-        if dtype == "int64" or kind.exact or kind.name == "sum_float":
+        if dtype == "int64" or kind.exact or kind.name in ("sum_float", "sum_fast"):
             chosen = rng.random(shape) < special
             values[chosen] = rng.choice(np.array(INTEGERS if dtype == "int64" else FLOATS, dtype), int(chosen.sum()))
         columns.append(values)

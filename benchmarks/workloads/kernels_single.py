@@ -1,7 +1,8 @@
 """One window that slides by one row, on one thread: M rows/s beside a prefix sum and beside other libraries.
 
-For each aggregate (``sum_i32``, ``min_i32``, ``sum_f64`` without inverse, ``min_f64``) and each window size 64,
-4,096, 65,536 and 1,048,576, over 2,097,152 random rows in batches of 65,536; every row's result is stored:
+For each aggregate (``sum_i32``, ``min_i32``, ``sum_f64`` without inverse, ``min_f64``, and ``fast_f64``, the sum with
+``numerics='fast'``) and each window size 64, 4,096, 65,536 and 1,048,576, over 2,097,152 random rows in batches of
+65,536; every row's result is stored:
 
 - ``A_SIZE``: M rows/s where all results go to one large array; ``A_SIZE_reused``: where each batch's go to one
   buffer, which somebody has to read in time;
@@ -11,7 +12,8 @@ For each aggregate (``sum_i32``, ``min_i32``, ``sum_f64`` without inverse, ``min
 - ``A_SIZE_PEER``: M rows/s of bottleneck, numbagg, polars or pandas, who return a new array as they always do;
 - ``A_x_PEER``: times as fast as that library at the size where we are the least ahead, ours in the large array.
   bottleneck and numbagg subtract what leaves from one running float, errors and infinities included, which is less
-  work than ``sum_f64`` here, where nothing is ever subtracted.
+  work than ``sum_f64`` here, where nothing is ever subtracted; ``fast_f64`` does as they do.
+- ``A_reused_x_PEER``: the same with each batch's results in one buffer of ours.
 
 Without bars, so that nobody is misled: ``cumsum_i32`` and ``cumsum_f64`` are M rows/s of ``np.cumsum`` as above,
 ``cumsum_i32_narrow`` of ``np.cumsum(x, dtype=np.int32, out=x)``, in place, several times as fast; ``copy_gb_s`` is
@@ -28,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.row_streams import AGGREGATES, Aggregate, Stream, check
+from benchmarks.row_streams import AGGREGATES, FAST, Aggregate, Stream, check
 from benchmarks.timing import interleaved, rate, speedup
 from benchmarks.workload import Bar, Figures, Workload
 
@@ -36,20 +38,21 @@ SIZES = (64, 4096, 65_536, 1 << 20)
 BATCH = 65_536
 ROWS, ROUNDS = 1 << 21, 9
 QUICK_ROWS, QUICK_ROUNDS = 1 << 20, 1
+MEASURED = (*AGGREGATES, FAST)
 LIBRARIES = {"sum": ("bottleneck", "numbagg", "pandas", "polars"), "min": ("bottleneck", "pandas", "polars")}
 
 
 def run(quick: bool) -> Figures:
     """Check, then measure one aggregate after the other."""
     figures = _memory(quick)
-    for aggregate in AGGREGATES:
+    for aggregate in MEASURED:
         figures |= _measure(aggregate, quick)
     return figures
 
 
 def warm_up(quick: bool) -> None:
     """Compile every kernel and compare it with the recalculation."""
-    for aggregate in AGGREGATES:
+    for aggregate in MEASURED:
         column = aggregate.column(QUICK_ROWS if quick else ROWS)
         for size in SIZES:
             check(aggregate, column, [size], BATCH)
@@ -93,7 +96,7 @@ def _beside_cumsum(
     for size in SIZES:
         figures[f"{name}_{size}_x_cumsum"] = speedup(times, f"{size}", "cumsum")
         figures[f"{name}_{size}_reused_x_cumsum"] = speedup(times, f"{size}_reused", "cumsum")
-    if aggregate.function == "sum":
+    if aggregate.name.startswith("sum"):
         figures[f"cumsum_{name[-3:]}"] = rate(len(column), times["cumsum"]) / 1e6
     if "narrow" in times:
         figures["cumsum_i32_narrow"] = rate(len(column), times["narrow"]) / 1e6
@@ -106,20 +109,23 @@ def _beside_peers(
     libraries = peers.rolling(aggregate.function, column)
     figures: dict[str, float] = {}
     ahead: dict[str, list[float]] = {library: [] for library in libraries}
+    ahead_reused: dict[str, list[float]] = {library: [] for library in libraries}
     for size in SIZES:
-        cases: dict[str, Callable[[], Any]] = {"ours": streams[size].large}
+        cases: dict[str, Callable[[], Any]] = {"ours": streams[size].large, "reused": streams[size].reused}
         cases |= {library: partial(call, size) for library, call in libraries.items()}
         times = interleaved(cases, rounds)
         for library in libraries:
             figures[f"{aggregate.name}_{size}_{library}"] = rate(len(column), times[library]) / 1e6
             ahead[library].append(speedup(times, "ours", library))
-    return figures | {f"{aggregate.name}_x_{library}": min(ratios) for library, ratios in ahead.items()}
+            ahead_reused[library].append(speedup(times, "reused", library))
+    figures |= {f"{aggregate.name}_x_{library}": min(ratios) for library, ratios in ahead.items()}
+    return figures | {f"{aggregate.name}_reused_x_{library}": min(each) for library, each in ahead_reused.items()}
 
 
 def _bars() -> tuple[Bar, ...]:
     limits = {"sum_i32": 2.6, "min_i32": 1.4, "sum_f64": 1.0}
     found = [Bar(f"{name}_{size}_reused_x_cumsum", ">=", limit) for name, limit in limits.items() for size in SIZES]
-    for aggregate in AGGREGATES:
+    for aggregate in MEASURED:
         found += [Bar(f"{aggregate.name}_x_{library}", ">=", 2) for library in LIBRARIES[aggregate.function]]
     return tuple(found)
 

@@ -25,7 +25,7 @@ from workbench.algebra.user import telling
 from workbench.errors import DataError, QueryError
 from workbench.language import parse_queries, query
 from workbench.language.builder import agg
-from workbench.logical import AggregateCall, Named, Query, Stream, Workload
+from workbench.logical import AggregateCall, Named, Numerics, Query, Stream, Workload
 from workbench.plan import compile_workload, explain
 from workbench.runtime.engine import Engine
 from workbench.runtime.reference import reference
@@ -302,6 +302,34 @@ def test_laws_hold_up_to_rounding_and_an_exact_inverse_is_taken() -> None:
     assert PARTIALS[AGGREGATES["whole"].name].invert is not None
     assert PARTIALS[AGGREGATES["whole"].name].compiled
     assert PARTIALS[AGGREGATES["whole"].name].commutative, "found by trial"
+
+
+ROUNDING = {"commutative": True, "rounding": True, "invert": lambda total, prefix: (total.s - prefix.s,)}
+
+
+def test_an_inverse_that_rounds_is_for_those_who_ask_for_it() -> None:
+    """By default it is not used; under fast numerics windows are differences, in another process too."""
+    workbench.aggregate("total", variant(**ROUNDING))
+    name = AGGREGATES["total"].name
+    assert not PARTIALS[name].differences
+    (query_,) = bound("total(x) AS t")
+    fast = replace(query_, numerics=Numerics.FAST)
+    exact_plan, fast_plan = (compile_workload(Workload(STREAM, (each,))) for each in (query_, fast))
+    assert "  fast " not in explain(exact_plan)
+    assert "    p1    total(x), with an inverse that rounds <- q.total(x)" in explain(fast_plan)
+    assert "are wrong until then, behind NaN and infinities too" in explain(fast_plan)
+    assert pickle.loads(pickle.dumps(fast_plan)) == fast_plan
+    found, expected = (results(Engine(plan), rows()) for plan in (fast_plan, exact_plan))
+    assert len(found) > 20
+    for one, other in zip(found, expected, strict=True):
+        assert one["t"] == (None if other["t"] is None else pytest.approx(other["t"], rel=1e-9, abs=1e-9))
+
+
+def test_a_rounding_inverse_is_tried_as_well() -> None:
+    with pytest.raises(QueryError, match="not undone by its `invert`"):
+        workbench.aggregate("odd", variant(rounding=True, invert=lambda total, prefix: (total.s + prefix.s,)))
+    with pytest.raises(QueryError, match="`rounding` is said of its `invert`, and the class has none"):
+        workbench.aggregate("odd", variant(rounding=True))
 
 
 @pytest.mark.parametrize("name", ["sum", "MEAN", "upper", "zoom", "first"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import peers
-from benchmarks.row_streams import AGGREGATES, Aggregate, Stream, check
+from benchmarks.row_streams import AGGREGATES, FAST, Aggregate, Stream, check
 from benchmarks.workloads import kernels_keys, kernels_multi
 from benchmarks.workloads.kernels_growth import spread
 
@@ -31,7 +31,7 @@ def test_a_wrong_answer_is_loud() -> None:
         peers.same("x", np.array([1, 3]), np.array([1, 2]))
 
 
-@pytest.mark.parametrize("aggregate", AGGREGATES, ids=lambda aggregate: aggregate.name)
+@pytest.mark.parametrize("aggregate", [*AGGREGATES, FAST], ids=lambda aggregate: aggregate.name)
 def test_streams_give_every_window_in_any_batches(aggregate: Aggregate) -> None:
     column = aggregate.column(3000)
     for batch in (999, 4096):

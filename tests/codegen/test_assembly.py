@@ -21,6 +21,8 @@ METHODS = [
     (Algorithm.SLIDE_SIDE, 5),
     (Algorithm.SLIDE_SIDE, 64),
     (Algorithm.SLIDE_SIDE_INV, 1),
+    (Algorithm.SLIDE_SIDE_INV, 7),
+    (Algorithm.SLIDE_SIDE_INV, 64),
     (Algorithm.FLAT_FAT, 1),
 ]
 
@@ -66,6 +68,33 @@ def test_every_window_is_what_its_slices_give(
             for window, (low, high) in enumerate(zip(first, last, strict=True)):
                 expected = recalculated(kind, tuple(leaf[:, :KEYS] for leaf in leaves), low, high)
                 assert_same(kind, tuple(field[window] for field in found), expected, f"slices {low} to {high}")
+
+
+@pytest.mark.parametrize("large", [1e90, -1e200])
+def test_a_large_float_spoils_differences_until_prefixes_begin_anew(large: float) -> None:
+    """What ``numerics='fast'`` costs, as documented; without it nothing is spoiled (cases N1 and N3).
+
+    Windows of 4 over slices of 1, one of them ``large``, prefixes from slices 0, 8 and 16 on::
+
+        slices     1 1 X 1 1 1 1 1 | 1 1 1 1 1 1 1 1 | 1 ...
+        wrong             [.....)                              begin behind X, before 8
+                                    [.....)                    right again from here on
+    """
+    leaves = np.ones((24, 1))
+    leaves[2] = large
+    first = np.arange(20)
+    ranges = first, first + 4, np.array([0, 20])
+    expected = np.where((first <= 2) & (first + 4 > 2), large, 4.0)
+    exact, fast = (
+        AssembleKernel(name, algorithm, 8)(
+            *ranges, PARTIALS[name].lift(leaves), Scans(), keys=1, end=24, compiled=True
+        )[0][:, 0]
+        for name, algorithm in [("sum_float", Algorithm.SLIDE_SIDE), ("sum_fast", Algorithm.SLIDE_SIDE_INV)]
+    )
+    np.testing.assert_array_equal(exact, expected)
+    behind = (first > 2) & (first < 8)
+    np.testing.assert_array_equal(fast[~behind], expected[~behind])
+    assert (fast[behind] != expected[behind]).all()
 
 
 def test_scans_are_computed_once_for_a_slice() -> None:

@@ -65,6 +65,29 @@ def test_a_users_mistake_shows_no_traceback(shell: InteractiveShell, capsys: pyt
     assert len(InProcessRunner.started) == before
 
 
+def test_fast_numerics_are_asked_for_beside_the_sql(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sliding = SQL.replace("'2 seconds'", "'10 seconds', '1 second'")
+    assert run(shell, f"%%winquery totals --numerics fast --explain\n{sliding}").success
+    handle = shell.user_ns["totals"]
+    assert "  fast    totals: f0.p1 as differences of prefixes" in capsys.readouterr().out
+    assert "  fast    totals: f0.p1 as differences of prefixes" in handle.explain()
+    assert 'name="totals", numerics="fast")' in handle.python()
+    assert len(handle.results()) == 20
+    assert run(shell, f"%%winquery totals --explain\n{sliding}").success
+    assert "  fast " not in capsys.readouterr().out
+    assert "numerics" not in shell.user_ns["totals"].python()
+    assert api.bind(sliding, "q", "events", numerics="fast") == (
+        api.query("events")
+        .group_by("carrier")
+        .window("10 seconds", "1 second")
+        .select("carrier", total="sum(v)")
+        .numerics("fast")
+        .build("q"),
+    )
+
+
 def test_several_statements_are_several_handles(shell: InteractiveShell) -> None:
     assert run(shell, f"%%winquery pair\n{SQL};\n{SQL.replace('sum', 'max')};").success
     assert {"pair", "pair_2"} <= shell.user_ns.keys()
@@ -150,6 +173,8 @@ def test_options_are_read_as_they_are_meant(shell: InteractiveShell, capsys: pyt
         ("found --save kept", "leave it out"),
         ("--save kept --live", "leave it out"),
         ("found --source evens", "did you mean `events`?"),
+        ("found --numerics fats", "did you mean `fast`?"),
+        ("--save kept --numerics fast", "leave it out"),
     ]:
         capsys.readouterr()
         assert not run(shell, f"%%winquery {line}\n{SQL}").success

@@ -11,7 +11,7 @@ import pytest
 
 from workbench.algebra import PARTIALS
 from workbench.language import parse_queries
-from workbench.logical import Call, Column, Literal, Store, Stream, Workload
+from workbench.logical import Call, Column, Literal, Numerics, Store, Stream, Workload
 from workbench.plan import compile_workload, explain
 from workbench.plan.cost import BUILT_IN, over_slices
 from workbench.plan.gag import Algorithm
@@ -105,6 +105,55 @@ def test_a_store_that_is_asked_for_is_used_by_all_partials_and_told() -> None:
     assert chosen[Store.EAGER][0] == {Algorithm.FLAT_FAT}
     told = "  store   `eager` was asked for: eager (a tree over the slices) for f0.p0, f0.p1, f0.p2"
     assert told in chosen[Store.EAGER][1]
+
+
+def fast_text(sql: str, stream: Stream = FLIGHTS) -> str:
+    queries = parse_queries(sql, {"flights": stream}, name="q")
+    fast = tuple(replace(query, numerics=Numerics.FAST) for query in queries)
+    return explain(compile_workload(Workload(stream, fast), costs=BUILT_IN))
+
+
+def test_fast_numerics_take_differences_of_floats_and_say_what_that_costs() -> None:
+    """For sums and averages of floats only; nothing else changes, and nothing does for those who do not ask."""
+    sql = (
+        "SELECT avg(air_time) AS a, max(air_time) AS b, sum(dep_delay) AS c, var_pop(air_time) AS d FROM flights "
+        "GROUP BY window(ts, '1 hour', '1 minute')"
+    )
+    exact, fast = plan_text(sql), fast_text(sql)
+    assert "fast" not in exact
+    assert "    p1    sum_fast(air_time), with an inverse that rounds <- q.avg(air_time)\n" in fast
+    assert "    f0.p1 SlideSide (invertible) 1.6 ns in chunks of 64; " in fast
+    told = (
+        "  fast    q: f0.p1 as differences of prefixes, begun anew every 64 slices: results are rounded as sums over "
+        "all of those, and windows that begin behind a value of 1e90 are wrong until then, but not behind NaN and "
+        "infinities\n"
+    )
+    assert told in fast
+    changed = [line for line in fast.splitlines() if line not in exact.splitlines()]
+    assert len(changed) == 4, changed
+
+
+@pytest.mark.parametrize(
+    ("form", "values", "store"),
+    [
+        ("window(ts, '1 hour', '1 minute')", "sum(dep_delay), max(air_time)", Store.AUTO),
+        ("window(ts, '1 hour', '1 minute')", "sum(air_time)", Store.LAZY),
+        ("session_window(ts, '1 hour')", "sum(air_time)", Store.AUTO),
+    ],
+)
+def test_fast_numerics_that_change_nothing_are_told_to(form: str, values: str, store: Store) -> None:
+    stream = replace(FLIGHTS, store=store)
+    text = fast_text(f"SELECT {values} FROM flights GROUP BY {form}", stream)
+    assert "  fast    q: asked for, and changes nothing: no aggregate of floats is put together from prefixes" in text
+
+
+def test_exact_and_fast_queries_share_all_but_the_sums_of_floats() -> None:
+    sql = "SELECT avg(air_time) AS a, avg(dep_delay) AS b FROM flights GROUP BY window(ts, '1 hour', '1 minute')"
+    (exact,) = parse_queries(sql, {"flights": FLIGHTS}, name="q")
+    fast = replace(exact, name="r", numerics=Numerics.FAST)
+    (fold,) = compile_workload(Workload(FLIGHTS, (exact, fast)), costs=BUILT_IN).folds
+    kinds = [partial.kind for partial in fold.partials]
+    assert kinds == ["count", "sum_float", "count", "sum_int", "count", "sum_fast"]
 
 
 def test_costs_choose_each_store_where_it_is_cheapest() -> None:

@@ -46,6 +46,17 @@ KINDS = (
         combine.lift_value,
         combine.combine_add,
         exact=False,
+        fast="sum_fast",
+    ),
+    PartialKind(
+        "sum_fast",
+        (Field("finite", "float64", 0.0), Field("infinite", "int64", 0)),
+        ("float64",),
+        combine.lift_fast,
+        combine.combine_fast,
+        invert=combine.invert_fast,
+        exact=False,
+        rounding=True,
     ),
     PartialKind(
         "sum_int",
@@ -111,9 +122,21 @@ def _signed(low: Array) -> Array:
     return low.view(np.int64)
 
 
+def _float_total(total: Fields) -> Array:
+    """The sums of floats, from a partial of ``sum_float`` or of ``sum_fast``."""
+    if len(total) == 1:
+        return total[0]
+    finite, counts = total
+    if not counts.any():
+        return finite
+    plus, minus = counts % combine.MINUS > 0, counts // combine.MINUS > 0
+    infinite = np.where(plus, np.where(minus, np.nan, np.inf), -np.inf)
+    return np.where(counts == 0, finite, infinite)
+
+
 def _lower_sum(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
     if is_.is_floating(kind):
-        return pa.array(fields[0][0], mask=fields[1][0] == 0)
+        return pa.array(_float_total(fields[0]), mask=fields[1][0] == 0)
     low, high = fields[0]
     overflow = high != _signed(low) >> np.int64(63)
     if overflow.any():
@@ -134,8 +157,8 @@ def _lower_try_sum(fields: Sequence[Fields], operands: Operands, kind: pa.DataTy
 
 def _lower_avg(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
     total, count = fields[0], fields[1][0]
-    if len(total) == 1:
-        value = total[0]
+    if total[0].dtype.kind == "f":
+        value = _float_total(total)
     else:  # 128 bits: where the high word only repeats the sign, the low word is the whole number
         low, high = total
         narrow = high == _signed(low) >> np.int64(63)

@@ -2,7 +2,8 @@
 
 A partial is what can be shared: it is computed once per slice and merged into every window that needs it. Each
 kind is a monoid ``(identity, combine)`` with a ``lift`` from the values of one row (*SlideSide* §2, *General Stream
-Slicing* §5.4.1). Counts and integers, which can be taken apart exactly, have an inverse as well; floats have none.
+Slicing* §5.4.1). Counts and integers, which can be taken apart exactly, have an inverse as well; floats have none,
+unless a query asks for ``numerics='fast'``: then a kind may be replaced by its ``fast`` one, whose inverse rounds.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ class PartialKind:
     ``combine(*left, *right) -> fields`` is valid on arrays and, with ``lift``, compiled on scalars, unless a field is
     an object. ``idempotent``: combining a partial with itself changes nothing. ``commutative``: the order of two
     partials does not matter. ``invert(*total, *prefix) -> fields`` makes the monoid a group: what
-    ``combine(prefix, rest) == total`` leaves of ``total``, exact for every ``prefix``, or None.
+    ``combine(prefix, rest) == total`` leaves of ``total``, exact for every ``prefix``, or None. ``rounding``: it is
+    not exact, and windows may be differences all the same. ``fast`` names the kind of that sort that stands in for
+    this one where a query asks for it.
 
     ``fold(group, *values) -> (groups, fields)`` folds whole columns at once, groups ascending; None: rows are
     lifted and combined pairwise. ``extends`` names a kind whose fields are the first of this one's: where both are
@@ -94,6 +97,8 @@ class PartialKind:
     exact: bool = True
     python: str | None = None
     scalars: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    rounding: bool = False
+    fast: str | None = None
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -102,8 +107,13 @@ class PartialKind:
 
     @property
     def group(self) -> bool:
-        """Whether windows may be differences: there is an inverse, and integers cannot round or be poisoned."""
+        """Whether there is an exact inverse: integers cannot round or be poisoned."""
         return self.invert is not None and all(np.dtype(kind).kind in "iu" for kind in self.dtypes)
+
+    @property
+    def differences(self) -> bool:
+        """Whether windows may be differences of prefixes."""
+        return self.group or self.rounding
 
     @property
     def compiled(self) -> bool:

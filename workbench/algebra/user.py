@@ -27,13 +27,18 @@ from workbench.algebra.partials import Array, Field, Fields, PartialKind
 from workbench.algebra.registry import AGGREGATES, PARTIALS, plain_name
 from workbench.errors import DataError, QueryError
 
+#: Behind the name of a kind: the same with an inverse that rounds.
+FAST = ".fast"
 _DTYPES = ("float64", "int64")
 _RESULTS = {"double": pa.float64(), "bigint": pa.int64(), "boolean": pa.bool_(), "string": pa.string()}
 
 
 @dataclass(frozen=True)
 class Definition:
-    """What a class says, taken apart. ``name`` has a version; ``python`` says why it cannot be compiled."""
+    """What a class says, taken apart.
+
+    ``name`` has a version; ``python`` says why it cannot be compiled; ``rounding`` that its inverse is not exact.
+    """
 
     name: str
     fields: tuple[tuple[str, str, Any], ...]
@@ -47,6 +52,7 @@ class Definition:
     idempotent: bool
     examples: tuple[tuple[Any, ...], ...]
     python: str | None = None
+    rounding: bool = False
 
     @property
     def plain(self) -> str:
@@ -71,6 +77,7 @@ def define(name: str, cls: type) -> None:
             commutative=draft.commutative,
             idempotent=draft.idempotent,
             invert=functions.invert,
+            rounding=draft.rounding,
         )
     except QueryError:
         raise
@@ -85,9 +92,12 @@ def definition(name: str) -> Definition:
     return _definitions[name]
 
 
-def export(names: Sequence[str]) -> list[bytes]:
-    """Definitions by value, for another process; their modules need not exist there. Inverse of :func:`restore`."""
-    entries = [_definitions[name] for name in names]
+def export(kinds: Sequence[str]) -> list[bytes]:
+    """Definitions behind kinds of partials, each once, by value, for another process; inverse of :func:`restore`.
+
+    Their modules need not exist there.
+    """
+    entries = [_definitions[name] for name in dict.fromkeys(kind.removesuffix(FAST) for kind in kinds)]
     return [by_value(entry, [entry.lift, entry.combine, entry.lower]) for entry in entries]
 
 
@@ -147,6 +157,9 @@ def _read(name: str, cls: type) -> Definition:
     examples = tuple(row if isinstance(row, tuple) else (row,) for row in getattr(cls, "examples", ()))
     if any(len(row) != width for row in examples):
         raise fault(f"each of `examples` must have {width} values")
+    rounding = bool(getattr(cls, "rounding", False))
+    if rounding and functions["invert"] is None:
+        raise fault("`rounding` is said of its `invert`, and the class has none", "leave `rounding` out")
     return Definition(
         f"{name}#{secrets.token_hex(4)}",
         _fields(cls, fault),
@@ -159,6 +172,7 @@ def _read(name: str, cls: type) -> Definition:
         bool(getattr(cls, "commutative", False)),
         bool(getattr(cls, "idempotent", False)),
         examples,
+        rounding=rounding,
     )
 
 
@@ -269,11 +283,17 @@ def _adopt(entry: Definition, *, latest: bool) -> None:
         arrays("combine", functions.combine, 2 * width),
         idempotent=entry.idempotent,
         commutative=entry.commutative,
-        invert=None if functions.invert is None else arrays("invert", functions.invert, 2 * width),
         exact=False,
         python=entry.python,
         scalars=scalars,
+        fast=entry.name + FAST if entry.rounding else None,
     )
+    if functions.invert is not None:
+        invertible = replace(kind, invert=arrays("invert", functions.invert, 2 * width), fast=None)
+        if entry.rounding:
+            PARTIALS.add(entry.name + FAST, replace(invertible, name=entry.name + FAST, rounding=True), latest=False)
+        else:
+            kind = invertible
     _definitions[entry.name] = entry
     PARTIALS.add(entry.name, kind, latest=False)
     AGGREGATES.add(entry.name, _aggregate(entry), latest=latest)

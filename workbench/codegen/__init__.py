@@ -4,5 +4,6 @@ from workbench.codegen.assembly import AssembleKernel, Scans
 from workbench.codegen.integer_sums import IntegerSums
 from workbench.codegen.kernels import BLOCK, FoldKernel, Runs
 from workbench.codegen.row_windows import RowWindows
+from workbench.codegen.running_sums import RunningSums
 
-__all__ = ["BLOCK", "AssembleKernel", "FoldKernel", "IntegerSums", "RowWindows", "Runs", "Scans"]
+__all__ = ["BLOCK", "AssembleKernel", "FoldKernel", "IntegerSums", "RowWindows", "RunningSums", "Runs", "Scans"]

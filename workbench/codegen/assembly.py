@@ -78,11 +78,11 @@ class Scans:
 
 
 class AssembleKernel:
-    """Windows over one partial by one algorithm; ``chunk`` slices to a scan of the overlaid stacks."""
+    """Windows over one partial by one algorithm; ``chunk`` slices to a scan of stacks, or of prefixes that round."""
 
     def __init__(self, kind: str | PartialKind, algorithm: Algorithm = Algorithm.TWO_STACKS, chunk: int = 1) -> None:
         self.kind = PARTIALS[kind] if isinstance(kind, str) else kind
-        if algorithm is Algorithm.SLIDE_SIDE_INV and not self.kind.group:
+        if algorithm is Algorithm.SLIDE_SIDE_INV and not self.kind.differences:
             raise TypeError(f"`{self.kind.name}` has no exact inverse, so its windows cannot be differences")
         self.algorithm = algorithm
         self.chunk = chunk

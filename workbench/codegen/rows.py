@@ -45,7 +45,7 @@ def differences_source(kind: PartialKind) -> str:
     t.each("        z# = r#[last]")
     t.prefix("        ", "x#[row:row + m]", "r#[pos:pos + m]", "z")
     t("        if pos < tile:")
-    t.each("            r#[rows + pos:rows + pos + m] = r#[pos:pos + m]")
+    t.each("            scan.copy(r#[pos:pos + m], r#[rows + pos:rows + pos + m])")
     t.each("        e# = r#[pos:pos + m]")
     t("        for q in range(sizes.size):", "            start = (pos - sizes[q]) % rows")
     t.each("            s# = r#[start:start + m]")
@@ -76,7 +76,7 @@ def overlaid_source(kind: PartialKind) -> str:
         "        whole = offset == 0 and end == chunk",
         "        if not whole:",
     )
-    t.each("            c#[offset:end] = x#[row:row + end - offset]")
+    t.each("            scan.copy(x#[row:row + end - offset], c#[offset:end])")
     t.each("        z# = p#[offset - 1] if offset else unit#[0]")
     t.prefix("        ", "x#[row:row + end - offset]", "p#[offset:end]", "z")
     _results(t)
@@ -135,7 +135,7 @@ def _results(t: KernelText) -> None:
     )
     _segment(t, "far")
     t("            elif low < high:")
-    t.each("                o#[where[q], low + shift:high + shift] = p#[low:high]")
+    t.each("                scan.copy(p#[low:high], o#[where[q], low + shift:high + shift])")
 
 
 def _segment(t: KernelText, middle: str) -> None:
@@ -191,7 +191,7 @@ def segmented_source(kind: PartialKind) -> str:
     )
     t.each("            y# = x#[row + begin:row + end]")
     t("            if not whole:")
-    t.each("                c#[held:held + end - begin] = y#")
+    t.each("                scan.copy(y#, c#[held:held + end - begin])")
     t.each("            z# = carry#[0]")
     t.prefix("            ", "y#", "w#[begin:end]", "z")
     t.each("            carry#[0] = w#[end - 1]")
@@ -226,10 +226,10 @@ def doubling_source(kind: PartialKind) -> str:
         "        m = min(tile, n - row)",
         "        width = history + m",
     )
-    t.each("        u#[:history] = h#")
-    t.each("        u#[history:width] = x#[row:row + m]")
+    t.each("        scan.copy(h#, u#[:history])")
+    t.each("        scan.copy(x#[row:row + m], u#[history:width])")
     # The rows alone are enough to go on from; they are overwritten below.
-    t.each("        h#[:] = u#[m:width]")
+    t.each("        scan.copy(u#[m:width], h#)")
     t("        half = 1", "        while True:")
     _double(t, "u", "v")
     _double(t, "v", "u")

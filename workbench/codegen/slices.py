@@ -8,7 +8,8 @@ the slices, kept from call to call and brought up to date for the slices ``[begi
 or, in a tree, for those ``changed``, ascending.
 
 ``differences``
-    SlideSide for groups, unrolled: prefixes of all slices; a window is the difference of two.
+    SlideSide for groups, unrolled: prefixes of all slices; a window is the difference of two. Prefixes that round
+    begin anew every ``chunk`` slices, so that a window has seen no rows but those of the chunks that it lies in.
 ``overlaid``
     SlideSide for monoids: in every ``chunk`` slices a prefix and a suffix scan, shared by all windows; the whole
     chunks of a window in between by TwoStacks over chunks.
@@ -29,11 +30,38 @@ _KEYS = "for k in range(keys):"
 
 def differences_source(kind: PartialKind) -> str:
     """``p[j]`` is the partial of all slices before ``j`` since the last rebuild of the store."""
+    if kind.rounding:
+        return _restarting_source(kind)
     t = KernelText(kind)
     t("    for j in range(begin, end):", f"        {_KEYS}")
     t.merge(" " * 12, "p#[j + 1, k]", "p#[j, k]", "l#[j, k]")
     t("    for w in range(first.size):", "        low, high = first[w], last[w]", f"        {_KEYS}")
     t.merge(" " * 12, "o#[w, k]", "p#[high, k]", "p#[low, k]", function="invert_")
+    return t.text("assemble", _PARAMETERS)
+
+
+def _restarting_source(kind: PartialKind) -> str:
+    """``p[j + 1]`` is the partial from the start of j's chunk to j, inclusive."""
+    t = KernelText(kind)
+    t("    for j in range(begin, end):", "        if j % chunk == 0:", f"            {_KEYS}")
+    t.each("                p#[j + 1, k] = l#[j, k]")
+    t("        else:", f"            {_KEYS}")
+    t.merge(" " * 16, "p#[j + 1, k]", "p#[j, k]", "l#[j, k]")
+    t(
+        "    for w in range(first.size):",
+        "        low, high = first[w], last[w]",
+        "        start = low - low % chunk",
+        "        close = min(high, start + chunk)",
+        "        if low >= high:",
+        f"            {_KEYS}",
+    )
+    t.each("                o#[w, k] = unit#[0]")
+    t("        elif low == start:", f"            {_KEYS}")
+    t.each("                o#[w, k] = p#[close, k]")
+    t("        else:", f"            {_KEYS}")
+    t.merge(" " * 16, "o#[w, k]", "p#[close, k]", "p#[low, k]", function="invert_")
+    t("        while close < high:", "            close = min(high, close + chunk)", f"            {_KEYS}")
+    t.merge(" " * 16, "o#[w, k]", "o#[w, k]", "p#[close, k]")
     return t.text("assemble", _PARAMETERS)
 
 

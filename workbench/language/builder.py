@@ -14,11 +14,11 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from workbench.errors import QueryError
+from workbench.errors import QueryError, did_you_mean
 from workbench.language.parse import parse_queries
 from workbench.language.relations import Catalog
 from workbench.language.sql import parse_expression
-from workbench.logical import Literal, Query, Stream
+from workbench.logical import Literal, Numerics, Query, Stream
 from workbench.logical.expressions import quote_name
 from workbench.logical.joins import Kind, StaticTable
 
@@ -211,6 +211,7 @@ class QueryBuilder:
     _having: tuple[Expr, ...] = ()
     _fill: str | None = None
     _joins: tuple[tuple[str, StaticTable, Expr], ...] = ()
+    _numerics: Numerics = Numerics.EXACT
 
     def join(self, table: StaticTable, on: Expr | str, how: Kind = "inner") -> QueryBuilder:
         """The rows beside those of a static table; ``how`` says whether a row without a partner stays."""
@@ -260,6 +261,10 @@ class QueryBuilder:
         """Results for windows without rows: ``what`` is "null", "zero" or "previous"."""
         return replace(self, _fill=what)
 
+    def numerics(self, how: str) -> QueryBuilder:
+        """``"fast"`` lets aggregates of floats be differences of prefixes; see :func:`workbench.run`."""
+        return replace(self, _numerics=numerics_of(how))
+
     def sql(self) -> str:
         """The statement as SQL."""
         items = [f"{item} AS {quote_name(name)}" if name else str(item) for name, item in self._items]
@@ -281,7 +286,7 @@ class QueryBuilder:
             raise QueryError("the query selects nothing", hint="call `select(n=count())`")
         catalog = Catalog({self.stream.name: self.stream}, {table.name: table for _, table, _ in self._joins})
         (bound,) = parse_queries(self.sql(), catalog, name=name)
-        return bound
+        return replace(bound, numerics=self._numerics)
 
     def _with_window(self, form: str, durations: list[str]) -> QueryBuilder:
         return self._with_form(f"{form}({', '.join([quote_name(self.stream.time), *map(_literal, durations)])})")
@@ -290,6 +295,14 @@ class QueryBuilder:
         if self._window is not None:
             raise QueryError("a query has one window form", hint="give all levels in one `zoom(...)`")
         return replace(self, _window=form)
+
+
+def numerics_of(name: str) -> Numerics:
+    """What may be asked for beside a statement, by name. Raises QueryError for another one."""
+    known = [each.value for each in Numerics]
+    if name not in known:
+        raise QueryError(f"no numerics `{name}`", hint=did_you_mean(name, known, "numerics"))
+    return Numerics(name)
 
 
 def query(stream: Stream) -> QueryBuilder:

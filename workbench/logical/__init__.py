@@ -13,7 +13,7 @@ from workbench.logical.expressions import (
     walk,
 )
 from workbench.logical.measures import Backwards, MeasureWindow
-from workbench.logical.nodes import Fill, Query, Store, Stream, Workload
+from workbench.logical.nodes import Fill, Numerics, Query, Store, Stream, Workload
 from workbench.logical.over import (
     EachRow,
     Frame,
@@ -61,6 +61,7 @@ __all__ = [
     "Literal",
     "MeasureWindow",
     "Named",
+    "Numerics",
     "OverCall",
     "Punctuation",
     "Query",

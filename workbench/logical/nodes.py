@@ -59,6 +59,17 @@ class Fill(Enum):
     PREVIOUS = "previous"
 
 
+class Numerics(Enum):
+    """How aggregates of floats are put together from slices.
+
+    ``EXACT``: each window from its own rows alone. ``FAST``: windows may be differences of prefixes, which have seen
+    other rows, so a result may be off by their rounding.
+    """
+
+    EXACT = "exact"
+    FAST = "fast"
+
+
 @dataclass(frozen=True)
 class Query:
     """One statement: aggregates of the rows of ``stream`` that pass ``where``, by key and window.
@@ -68,7 +79,7 @@ class Query:
     over the same. Result rows are identified by (query, level, keys, window start). The one window of an OVER query
     is :class:`~workbench.logical.EachRow`: its keys are the partition, its values are over the row and its frames.
     With ``fill``, for context-free windows only, windows without rows have results too; ``having`` is asked of them
-    as of others, over no rows.
+    as of others, over no rows. ``numerics`` is no part of the statement: it is asked for beside it.
     """
 
     name: str
@@ -79,6 +90,7 @@ class Query:
     values: tuple[Named, ...]
     having: Expression | None = None
     fill: Fill | None = None
+    numerics: Numerics = Numerics.EXACT
 
     def __str__(self) -> str:
         levels = ", ".join(f"'{window.label}'" for window in self.windows)
@@ -99,6 +111,8 @@ class Query:
             lines.append(f"  having {self.having}")
         if self.fill is not None:
             lines.append(f"  fill   {self.fill.value}")
+        if self.numerics is not Numerics.EXACT:
+            lines.append(f"  numerics {self.numerics.value}")
         return "\n".join(lines)
 
 

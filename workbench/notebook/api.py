@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from workbench.errors import QueryError
 from workbench.language import register_aggregate, register_window_type
-from workbench.language.builder import QueryBuilder
+from workbench.language.builder import QueryBuilder, numerics_of
 from workbench.language.builder import query as build_query
 from workbench.logical import MeasureWindow, Query
 from workbench.logical.joins import StaticTable
@@ -133,7 +134,8 @@ def aggregate(name: str | type, cls: type | None = None) -> Any:
     ``fields`` are the fields of a partial: NumPy type (``int64`` or ``float64``) and identity. ``lift(*values)``
     gives the partial of one row, ``combine(a, b)`` that of two neighbouring runs of rows, both as tuples;
     ``lower(state)`` the result (None for NULL). Optional: ``invert(total, prefix)``, ``commutative`` and
-    ``idempotent`` (claims that are checked), ``inputs`` (types of the values, ``float64`` by default), ``result``
+    ``idempotent`` (claims that are checked), ``rounding`` (the inverse is not exact, and is for queries that ask for
+    ``numerics='fast'``), ``inputs`` (types of the values, ``float64`` by default), ``result``
     (``double``, ``bigint``, ``boolean``, ``string``),
     ``examples`` (values to test with, as tuples for several arguments).
 
@@ -205,6 +207,7 @@ def run(
     source: Source | str | None = None,
     parameters: Mapping[str, object] | None = None,
     history: bool | None = None,
+    numerics: str | None = None,
 ) -> LiveQuery:
     """Start one query and return its handle at once. ``name`` identifies it: a running one of that name is replaced.
 
@@ -215,8 +218,12 @@ def run(
     from then on; a window that was partly missed is never shown. That is also what happens where nobody says and the
     source is a streaming DataFrame, of which nobody knows whether it can be read again. Raises QueryError before
     anything starts.
+
+    ``numerics='fast'`` lets aggregates of floats be differences of prefixes: less work where windows are long and
+    many, and results that are rounded as sums of more values than their own (docs/kernels.md); ``explain()`` tells
+    where it is in force. By default (``'exact'``) a result depends on the rows of its window alone.
     """
-    queries = bind(asked, name, source, single=True, parameters=parameters)
+    queries = bind(asked, name, source, single=True, parameters=parameters, numerics=numerics)
     (handle,) = default_session().start(queries, history=history)
     return handle
 
@@ -227,9 +234,11 @@ def explain(
     name: str = "query",
     source: Source | str | None = None,
     parameters: Mapping[str, object] | None = None,
+    numerics: str | None = None,
 ) -> str:
     """The shared plan that a query would run in, as text. Starts nothing, needs no Java."""
-    return PlanText(default_session().explain(bind(asked, name, source, parameters=parameters)))
+    queries = bind(asked, name, source, parameters=parameters, numerics=numerics)
+    return PlanText(default_session().explain(queries))
 
 
 def require_time(queries: Sequence[Query]) -> None:
@@ -258,8 +267,13 @@ def bind(
     single: bool = False,
     snippets: Collection[str] = (),
     parameters: Mapping[str, object] | None = None,
+    numerics: str | None = None,
 ) -> tuple[Query, ...]:
-    """The queries that are meant; ``single`` refuses more than one statement."""
+    """The queries that are meant; ``single`` refuses more than one, without ``numerics`` they keep theirs."""
+    if numerics is not None:
+        wanted = numerics_of(numerics)
+        queries = bind(asked, name, source, single=single, snippets=snippets, parameters=parameters)
+        return tuple(replace(query, numerics=wanted) for query in queries)
     if isinstance(asked, Query):
         return (asked,)
     if isinstance(asked, QueryBuilder):

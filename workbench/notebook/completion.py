@@ -12,6 +12,7 @@ from workbench.algebra import AGGREGATES
 from workbench.language.operators import NAMED_HANDLERS
 from workbench.language.parameters import is_constant
 from workbench.language.windows import window_forms
+from workbench.logical import Numerics
 from workbench.logical.functions import SQL_FUNCTIONS
 from workbench.notebook.commands import COMMANDS
 from workbench.session import default_session
@@ -26,7 +27,8 @@ KEYWORDS = (
     "FILL NULL", "FILL ZERO", "FILL PREVIOUS",
 )  # fmt: skip
 OPTIONS = (
-    "--source", "--live", "--explain", "--dry-run", "--from-now", "--param", "--save", "--with", "--out", "--help",
+    "--source", "--live", "--explain", "--dry-run", "--from-now", "--numerics", "--param", "--save", "--with",
+    "--out", "--help",
 )  # fmt: skip
 _CELL, _LINE = re.compile(r"\s*%%winquery\b"), re.compile(r"\s*%winquery\s")
 _FRAGMENT = re.compile(r"[\w.]*$")
@@ -89,6 +91,8 @@ def _of_options(line: str) -> tuple[str, list[Candidate]]:
         return _matching(fragment, [(name, "source") for name in session.sources])
     if previous in ("--with", "-w"):
         return _matching(fragment.rpartition(",")[2], [(name, "snippet") for name in session.snippets])
+    if previous == "--numerics":
+        return _matching(fragment, [(each.value, "numerics") for each in Numerics])
     return _matching(fragment, [(option, "option") for option in OPTIONS])
 
 

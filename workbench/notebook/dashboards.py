@@ -60,11 +60,12 @@ def dashboard(
     source: Source | str | None = None,
     parameters: Mapping[str, object] | None = None,
     history: bool | None = None,
+    numerics: str | None = None,
 ) -> Dashboard:
     """Start a query (or take a running one) and give it a live, zoomable picture; see :func:`workbench.run`."""
     if isinstance(asked, LiveQuery):
         return Dashboard(asked)
-    (query,) = bind(asked, name, source, single=True, parameters=parameters)
+    (query,) = bind(asked, name, source, single=True, parameters=parameters, numerics=numerics)
     api.require_time([query])
     return Dashboard(run(query, name=name, history=history))
 

@@ -45,6 +45,8 @@ class WinqueryMagics(Magics):
     @argument("--source", "-s", default=None, help="source to read where the SQL leaves it open")
     @argument("--live", "-l", action="store_true", help="show a live, zoomable picture below the cell")
     @argument("--from-now", action="store_true", help="join the running plan at once, without rows from before")
+    @argument("--numerics", default=None, metavar="HOW", help="`fast` lets aggregates of floats be differences of "
+              "prefixes, at a cost in exactness; `exact` is the default")  # fmt: skip
     @argument("--explain", "-e", action="store_true", help="print the shared plan as well")
     @argument("--dry-run", "-n", action="store_true", help="check the SQL and print the plan; start nothing")
     @argument("--param", "-p", action="append", default=[], metavar="NAME=VALUE", help="a value for {{NAME}}; others "
@@ -102,7 +104,12 @@ class WinqueryMagics(Magics):
                 raise QueryError(f"`{each}` cannot name a query", hint="use letters, digits and `_`")
         _warn_of_snippets(options.snippets)
         queries = api.bind(
-            cell, name, options.source, snippets=options.snippets, parameters=self._parameters(options.param)
+            cell,
+            name,
+            options.source,
+            snippets=options.snippets,
+            parameters=self._parameters(options.param),
+            numerics=options.numerics,
         )
         if options.live:
             api.require_time(queries)
@@ -126,7 +133,7 @@ class WinqueryMagics(Magics):
         print("\n".join(f"`{handle.name}` runs: {handle.name}.results(), .status(), .stop()" for handle in handles))
 
     def _save(self, options: argparse.Namespace, cell: str) -> None:
-        given = [option for option in ("out", "live", "explain", "dry_run") if getattr(options, option)]
+        given = [option for option in ("out", "live", "explain", "dry_run", "numerics") if getattr(options, option)]
         if options.name or given:
             word = options.name or f"--{given[0].replace('_', '-')}"
             raise QueryError(f"`{word}` means nothing beside `--save`: a snippet does not run", hint="leave it out")

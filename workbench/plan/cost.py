@@ -58,8 +58,8 @@ _MEASURED = {
     "moments": (1.0, 3.2),
     "moments4": (3.4, 8.9),
     "comoments": (2.1, 4.9),
-    "min_int": (0.38, 0.5),
-    "max_int": (0.38, 0.5),
+    "min_int": (0.19, 0.6),
+    "max_int": (0.19, 0.6),
     "min_float": (0.45, 0.6),
     "max_float": (0.45, 0.6),
     "first_int": (0.7, 1.6),
@@ -121,11 +121,16 @@ def over_slices(kind: PartialKind, sizes: Sequence[float], measured: Constants) 
         match algorithm:
             case Algorithm.SLIDE_SIDE_INV | Algorithm.SUBTRACT_ON_EVICT:
                 cost = combine * (1 + len(sizes))
-                found.append(Candidate(Algorithm.SLIDE_SIDE_INV, cost))
+                found.append(Candidate(Algorithm.SLIDE_SIDE_INV, cost, _restart(sizes) if kind.rounding else 1))
             case Algorithm.SLIDE_SIDE | Algorithm.TWO_STACKS:
                 found.append(stacks)
                 found.append(min((_overlaid(sizes, chunk, combine) for chunk in CHUNKS), key=lambda c: c.cost))
     return tuple(sorted(dict.fromkeys(found), key=lambda candidate: candidate.cost))
+
+
+def _restart(sizes: Sequence[float]) -> int:
+    """The slices after which prefixes that round begin anew: the longest window lies in two such chunks at most."""
+    return 1 << max(3, ceil(log2(max(1.0, *sizes))))
 
 
 def _overlaid(sizes: Sequence[float], chunk: int, combine: float) -> Candidate:
@@ -143,7 +148,7 @@ def _tree(sizes: Sequence[float], combine: float) -> Candidate:
 def _algorithms(kind: PartialKind, windows: int) -> Iterable[Algorithm]:
     """What the graph of so many windows becomes under each strategy that the kind allows."""
     sizes = _ONE if windows == 1 else _SEVERAL
-    return (algorithm_of(specialise(sizes, strategy)) for strategy in strategies(kind.group, kind.idempotent))
+    return (algorithm_of(specialise(sizes, strategy)) for strategy in strategies(kind.differences, kind.idempotent))
 
 
 @dataclass(frozen=True)

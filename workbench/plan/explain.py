@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from workbench.logical import MeasureWindow, Store
+from workbench.logical import MeasureWindow, Numerics, Store
 from workbench.plan.characteristics import characteristics
 from workbench.plan.gag import Algorithm
-from workbench.plan.shared import Fold, Method, SharedPlan
+from workbench.plan.shared import Fold, Method, QueryPlan, SharedPlan
 from workbench.time import format_duration
 
 
@@ -27,6 +27,7 @@ def explain(plan: SharedPlan) -> str:
         lines.append("  method  of putting windows together from slices, by the cost for a key and a new slice")
         lines += [f"    f{method.fold}.p{method.partial} {_method(method)}" for method in plan.methods]
         lines.append(f"  store   {_store(plan)}")
+    lines += [f"  fast    {_fast(plan, entry)}" for entry in plan.queries if entry.query.numerics is Numerics.FAST]
     for position, assembly in enumerate(plan.assemblies):
         inputs = ", ".join(f"p{index}" for index in assembly.partials)
         users = ", ".join(f"{plan.queries[query].query.name}[{level}]" for query, level in assembly.users)
@@ -69,6 +70,29 @@ def _store(plan: SharedPlan) -> str:
     return f"{why}: " + "; ".join(f"{kept} for {', '.join(of)}" for kept, of in sorted(users.items()))
 
 
+def _fast(plan: SharedPlan, entry: QueryPlan) -> str:
+    """What ``numerics='fast'`` does to a query, and what that costs in exactness."""
+    read = {place for ingredient in entry.ingredients for place in ingredient.partials}
+    rounded = [
+        method
+        for method in plan.methods
+        if method.fold == entry.fold
+        and method.partial in read
+        and method.algorithm is Algorithm.SLIDE_SIDE_INV
+        and plan.folds[method.fold].partials[method.partial].monoid.rounding
+    ]
+    name = entry.query.name
+    if not rounded:
+        return f"{name}: asked for, and changes nothing: no aggregate of floats is put together from prefixes here"
+    places = ", ".join(f"f{method.fold}.p{method.partial}" for method in rounded)
+    own = any("#" in plan.folds[method.fold].partials[method.partial].kind for method in rounded)
+    return (
+        f"{name}: {places} as differences of prefixes, begun anew every {max(m.chunk for m in rounded)} slices: "
+        "results are rounded as sums over all of those, and windows that begin behind a value of 1e90 are wrong "
+        f"until then, {'behind NaN and infinities too' if own else 'but not behind NaN and infinities'}"
+    )
+
+
 def _method(method: Method) -> str:
     """The choice first, then what else there was: ``SlideSide (invertible) 1.6 ns, TwoStacks would be 647 ns``."""
     texts = {
@@ -105,7 +129,8 @@ def _fold(plan: SharedPlan, position: int, fold: Fold) -> list[str]:
         shared = f"shared by {', '.join(users)}" if len(users) > 1 else (users or ["row count"])[0]
         order = "" if partial.monoid.commutative else ", in order of time"
         reason = f", in Python: {partial.monoid.python}" if partial.monoid.python else ""
-        what = f"{partial}{order}{reason}"
+        rounds = ", with an inverse that rounds" if partial.monoid.rounding else ""
+        what = f"{partial}{order}{rounds}{reason}"
         lines.append(f"    p{index}    {what} <- {shared}" if users else f"    p{index}    {what}")
     return lines
 

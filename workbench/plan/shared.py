@@ -132,9 +132,9 @@ class SharedPlan:
 
     def __getstate__(self) -> dict[str, Any]:
         """With the definitions of a user's aggregates and window types, so that another process can run the plan."""
-        names = dict.fromkeys(partial.kind for fold in self.folds for partial in fold.partials if "#" in partial.kind)
+        kinds = dict.fromkeys(partial.kind for fold in self.folds for partial in fold.partials if "#" in partial.kind)
         types = dict.fromkeys(each.window.name for each in self.assemblies if isinstance(each.window, UserWindow))
-        exported = user.export(list(names)), user_windows.export(list(types))
+        exported = user.export(list(kinds)), user_windows.export(list(types))
         return {**vars(self), "definitions": exported}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from workbench.algebra import AGGREGATES, TIME, Part
+from workbench.algebra import AGGREGATES, PARTIALS, TIME, Part
 from workbench.errors import QueryError
 from workbench.logical import (
     AggregateCall,
@@ -25,6 +25,7 @@ from workbench.logical import (
     LastRows,
     Literal,
     MeasureWindow,
+    Numerics,
     Query,
     Session,
     Store,
@@ -166,13 +167,23 @@ def _ingredients(query: Query, partials: list[Partial], reads: Reads) -> Needs:
         needs = []
         for part in AGGREGATES[call.function].parts(call.operands):
             partial = rewrite(
-                Partial(part.kind, _fed_with(part, call, query.stream)), query.where, query.stream.schema
+                Partial(_kind(part, query), _fed_with(part, call, query.stream)), query.where, query.stream.schema
             )
             if partial not in partials:
                 partials.append(partial)
             needs.append(partial)
         found.append((call, tuple(needs)))
     return found
+
+
+def _kind(part: Part, query: Query) -> str:
+    """The kind of a part, or the one that stands in for it where a query may have differences of floats.
+
+    Sessions and the frames of OVER are not put together from prefixes, so they have no use for it.
+    """
+    fast = PARTIALS[part.kind].fast if query.numerics is Numerics.FAST else None
+    from_slices = any(not isinstance(window, Session | EachRow) for window in query.windows)
+    return fast if fast is not None and from_slices else part.kind
 
 
 def _calls(query: Query) -> list[AggregateCall]:

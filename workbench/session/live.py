@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from workbench.errors import QueryError, did_you_mean
 from workbench.language import parse_level, sql_of
-from workbench.logical import Query
+from workbench.logical import Numerics, Query
 from workbench.plan import PlanView
 from workbench.results import QueryResults, Status
 from workbench.session.card import card_html
@@ -190,9 +190,11 @@ class LiveQuery:
         """Python that defines the source, runs the query and shows its dashboard, as far as files tell the source."""
         call = ", ".join([f'"{self._stream.source.name}"', *source_arguments(self._stream.source)])
         missing = "# data: what the source was made of\n" if ", data" in call else ""
+        asked = self.query.numerics
+        numerics = "" if asked is Numerics.EXACT else f', numerics="{asked.value}"'
         return (
             f"import workbench\n\n{missing}workbench.source({call})\n"
-            f'workbench.dashboard("""\n{self.sql()}\n""", name="{self.name}")\n'
+            f'workbench.dashboard("""\n{self.sql()}\n""", name="{self.name}"{numerics})\n'
         )
 
     def plan(self) -> PlanView:
