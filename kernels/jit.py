@@ -36,8 +36,12 @@ def jit(function: F, *, keep: bool = True) -> F:
     """Compile on first call: no Python objects, no GIL, IEEE division, kept in numba's disk cache.
 
     Without a writable cache folder (an executor of a cluster, say) the kernel is compiled once per process, as is
-    one that is not to be kept: a user's function may change without its file.
+    one that is not to be kept: a user's function may change without its file. Raises ValueError for one from a
+    factory that is to be kept and has no ``__qualname__`` of its own: machine code is found by that, and of two
+    kernels of one name that different processes have compiled one would be taken for the other.
     """
+    if keep and function.__closure__ and "<locals>" in function.__qualname__:
+        raise ValueError(f"all kernels of a factory have one name, `{function.__qualname__}`")
     compiled: F = numba.njit(nogil=True, error_model="numpy")(function)
     if keep:
         # numba: "no locator available", where neither the source folder nor the user's is writable.
