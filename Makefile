@@ -51,14 +51,17 @@ else
 	$(BIN)/jupyter lab $(LAB_FLAGS) $(QUICKSTART)
 endif
 
+# Two processes, a file of tests each at a time: half of the time is spent waiting for a browser or for Spark.
+TWO := -n 2 --dist loadfile
+
 test: setup
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" $(TWO)
 
 notebooks: setup
 	$(BIN)/python -m pytest --nbval-lax --nbval-cell-timeout=300 notebooks
 
 test-all: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(TWO)
 	$(MAKE) notebooks
 
 docs: $(VENV)/.docs
