@@ -13,8 +13,9 @@ import pytest
 from cells import readable
 
 from workbench.algebra import PARTIALS
-from workbench.codegen import FoldKernel, Runs
+from workbench.codegen import FoldKernel, Runs, modules
 from workbench.codegen.source import Feed, fold_source
+from workbench.kernels import combine
 
 RNG = np.random.default_rng(7)
 ROWS, GROUPS = 5_000, 40
@@ -171,3 +172,11 @@ def test_arrays_of_any_origin_are_one_type_to_the_compiler() -> None:
                 kernel.into(outputs, group, [(values, valid)], function)
                 assert [field[0] for fields in outputs for field in fields] == [20, 190.0]
     assert len(function.signatures) == 1  # type: ignore[attr-defined]
+
+
+def test_machine_code_depends_on_all_that_it_may_call() -> None:
+    """A generated text stays as it is where a function that it calls changes: the name of its code must not."""
+    told = modules._surroundings()
+    files = list(Path(combine.__file__).parent.glob("*.py"))
+    assert {"combine.py", "frames.py", "peers.py", "scan.py"} <= {path.name for path in files}
+    assert all(path.read_text() in told for path in files)

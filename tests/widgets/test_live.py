@@ -103,13 +103,20 @@ def test_hello_brings_the_whole_document_then_patches_follow(live: Wire, fill: C
     assert all(f'"{model}"' in snapshot["document"] for model in changed)
 
 
+def never_acknowledged(
+    live: Wire, page: str, fill: Callable[..., None], updates: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that has said hello and nothing since, though there were updates; it is not given up for a minute."""
+    monkeypatch.setattr("workbench.widgets.pages.PATIENCE", 60.0)
+    live.hello(page)
+    for number in range(updates):
+        tick(live, fill, 12 + number / 10)
+
+
 def test_without_acknowledgement_at_most_two_messages_are_on_their_way(
     live: Wire, fill: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.widgets.pages.PATIENCE", 60.0)
-    live.hello("p")
-    for number in range(4):
-        tick(live, fill, 12 + number / 10)
+    never_acknowledged(live, "p", fill, 4, monkeypatch)
     assert len(live.of("patch")) <= 2
     last = live.of("patch")[-1]["sequence"]
     live.say("p", "ack", sequence=last)
@@ -155,10 +162,7 @@ def test_a_zoom_in_one_page_reaches_the_view_and_the_other_page(live: Wire) -> N
 def test_a_zoom_is_answered_in_one_message_though_updates_are_on_their_way(
     live: Wire, fill: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.widgets.pages.PATIENCE", 60.0)
-    live.hello("a")
-    for number in range(3):
-        tick(live, fill, 12 + number / 10)
+    never_acknowledged(live, "a", fill, 3, monkeypatch)
     sent = len(live.of("patch"))
     assert sent == WINDOW, "the page has acknowledged nothing"
     live.say("a", "set", changes=zoom(live, BEGAN, BEGAN + HOUR))
@@ -173,10 +177,7 @@ def test_a_zoom_is_answered_in_one_message_though_updates_are_on_their_way(
 def test_a_zoom_that_has_to_wait_is_answered_before_the_next_update_is_due(
     live: Wire, fill: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.widgets.pages.PATIENCE", 60.0)
-    live.hello("a")
-    for number in range(3):
-        tick(live, fill, 12 + number / 10)
+    never_acknowledged(live, "a", fill, 3, monkeypatch)
     for hour in (1, 2):
         live.say("a", "set", changes=zoom(live, BEGAN, BEGAN + hour * HOUR))
         wait_for(lambda hour=hour: live.view.visible[1] == BEGAN + hour * HOUR)

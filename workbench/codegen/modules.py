@@ -35,9 +35,10 @@ def digest(source: str) -> str:
 @cache
 def _surroundings() -> tuple[str, ...]:
     """What machine code depends on beside its own text."""
-    # As resources: on an executor the package may be in a zip.
-    called = [(files(kernels) / f"{name}.py").read_text() for name in ("combine", "jit", "scan")]
-    return (*called, version("numba"), *os.uname()[3:], _processor())
+    # As resources: on an executor the package may be in a zip. All, whichever of them a text calls.
+    called = [each for each in files(kernels).iterdir() if each.name.endswith(".py")]
+    called.sort(key=lambda each: each.name)
+    return (*(each.read_text() for each in called), version("numba"), *os.uname()[3:], _processor())
 
 
 def _processor() -> str:
