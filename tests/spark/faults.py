@@ -24,11 +24,11 @@ BITE = 100
 Windows = dict[tuple[str, int], tuple[Any, ...]]
 
 
-def counted(rows: int = ROWS, value: int = 1) -> Windows:
-    """The windows of one minute of ``recording``, counted one by one: (key, start in seconds) -> (total, n)."""
+def counted(rows: int = ROWS, value: int = 1, size: int = 60) -> Windows:
+    """The windows of ``recording``, counted one by one: (key, start in seconds) -> (total, n)."""
     counts: dict[tuple[str, int], int] = {}
     for row in range(rows):
-        place = "abc"[row % 3], row // 60 * 60
+        place = "abc"[row % 3], row // size * size
         counts[place] = counts.get(place, 0) + 1
     return {place: (n * value, n) for place, n in counts.items()}
 

@@ -31,8 +31,8 @@ def start(session: Session, sql: str = SQL, name: str = "q") -> LiveQuery:
     return query
 
 
-def finals(query: LiveQuery) -> dict[tuple[str, int], tuple[int, int]]:
-    table = query.results(format="arrow", status="final")
+def finals(query: LiveQuery, level: str = "1 minute") -> dict[tuple[str, int], tuple[int, int]]:
+    table = query.results(level, format="arrow", status="final")
     starts = [stamp.timestamp() for stamp in table["window_start"].to_pylist()]
     rows = zip(*(table[name].to_pylist() for name in ("key", "total", "n")), strict=True)
     return {(key, int(start)): (total, n) for start, (key, total, n) in zip(starts, rows, strict=True)}
@@ -131,6 +131,8 @@ def test_another_session_goes_on_from_the_checkpoint(recording: Callable[..., st
         session.start((first.query,), history=True)
     first.stop()
     before = finals(first)
+    # As if it had been stopped a moment earlier: the latest micro-batch runs again, by the plan that it began with.
+    max((checkpoint / "commits").glob("[0-9]*"), key=lambda path: int(path.name)).unlink()
     again = start(session_on(path, checkpoint=checkpoint), SQL.replace("'1 minute'", "'30 seconds', '1 minute'"))
     assert again.wait(LONG)
     status = again.status()
@@ -140,8 +142,9 @@ def test_another_session_goes_on_from_the_checkpoint(recording: Callable[..., st
     minutes = again.results("1 minute", format="arrow", status="final")
     assert sorted(minutes["n"].to_pylist()) == sorted(n for _, n in counted().values())
     assert before.items() <= counted().items()
-    fine = again.results("30 seconds", format="arrow", status="final")
-    assert set(fine["n"].to_pylist()[:-3]) == {10}
+    fine = finals(again, "30 seconds")
+    assert fine.items() <= counted(size=30).items()
+    assert ("a", 960) in fine
 
 
 def test_a_batch_frame_has_no_checkpoint(spark: Any, recording: Callable[..., str], tmp_path: Path) -> None:

@@ -68,8 +68,13 @@ class Checkpoint:
     def led_to(self, plans: PlanFolder, plan: SharedPlan) -> Iterator[tuple[int, list[Report]]]:
         """The results of earlier runs, oldest first, of the queries of ``plan``; by micro-batch, or by several."""
         for batch, reports in self.record.read():
-            opened = {report.plan: kept_plan(plans, report.plan) for report in reports}
-            yield batch, [replace(fitted(report, opened[report.plan], plan), batch=batch) for report in reports]
+            fit = self.fit(plans, plan, reports)
+            yield batch, [replace(report, batch=batch) for report in fit]
+
+    def fit(self, plans: PlanFolder, plan: SharedPlan, reports: list[Report]) -> list[Report]:
+        """Reports of plans of an earlier run with what belongs to queries of ``plan``: see :func:`fitted`."""
+        opened = {version: kept_plan(plans, version) for version in {report.plan for report in reports}}
+        return [fitted(report, opened[report.plan], plan) for report in reports]
 
     def _buckets(self, usual: int) -> int:
         file = self.path / "winquery.json"

@@ -68,6 +68,8 @@ class QueryRunner(ABC):
         self._moved = threading.Condition(self._lock)
         self._version = 0
         self._in_force = 0
+        #: The plan that the run began with, and its version.
+        self._first = self._version, plan
         self._forget: dict[int, set[str]] = {}
         self._progress = Progress()
         #: The latest micro-batch, and the progress before it.
@@ -97,6 +99,7 @@ class QueryRunner(ABC):
             if not is_local(context):
                 ship(context)
             self._publish()
+            self._first = self._version, self._plan
             self._refill()
             if self._ending is None:  # else the checkpoint is that of a stream that has ended
                 with this_python(context):
@@ -241,6 +244,10 @@ class QueryRunner(ABC):
             reports = [replace(decode_report(payload), batch=batch) for payload in payloads]
             if self._checkpoint is not None:
                 self._checkpoint.record.put(batch, payloads)
+                version, plan = self._first
+                if any(report.plan < version for report in reports):
+                    # It broke off in an earlier run, so it has run by the plan of that one.
+                    reports = self._checkpoint.fit(self._plans, plan, reports)
             self._on_reports(reports)
             self._count(batch, reports)
         except Exception:
