@@ -9,10 +9,10 @@ Sizes are uniform in 1 ... 131,072 (fixed seed). For each aggregate ``A`` and nu
 - ``A_10_large`` and ``A_10_large_share``: the same with all results kept in one large array, so that memory counts.
 
 Batches are of 32,768, 8,192 and 4,096 rows: the buffer of a batch's results, written anew for every batch, has 1.3 to
-1.6 MB in int32. With half of that, what a call costs is a tenth of int32 sums; with twice of it, floats leave the cache. A pass is 2 M rows for 10 windows
-and 0.5 M for the others, several milliseconds: what other cases have put into the caches in between is then a small
-part of it. Clock: processor time; medians of 15 interleaved rounds, after a comparison with
-recalculated windows.
+1.6 MB in int32. With half of that, what a call costs is a tenth of int32 sums; with twice of it, floats leave the
+cache. A pass is 2 M rows for 10 windows and 0.5 M for the others, several milliseconds: what other cases have put
+into the caches in between is then a small part of it. Clock: processor time; medians of 15 interleaved rounds, after
+a comparison with recalculated windows.
 """
 
 from __future__ import annotations
