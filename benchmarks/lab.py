@@ -34,7 +34,8 @@ _SHOWN = """() => {
   }
   for (const document of window.Bokeh?.documents ?? []) {
     const drawn = [...document._all_models.values()].filter(({data}) => data != null && "first" in data)
-    lines.push(`dashboard "${document.title()}": ` + drawn.map(({data}) => `${new Set(data.label).size} keys`).join(", "))
+    const keys = drawn.map(({data}) => `${new Set(data.label).size} keys`)
+    lines.push(`dashboard "${document.title()}": ${keys.join(", ")}`)
   }
   return lines.join("\n")
 }"""
@@ -122,7 +123,8 @@ class LabPage:
         return "\n".join([self.page.evaluate(_SHOWN), *said, *self.console])
 
     def _hear(self, message: Any) -> None:
-        if message.type in ("error", "warning"):
+        # JupyterLab says of dozens of its parts that they took long to begin.
+        if message.type in ("error", "warning") and not message.text.startswith("Plugin "):
             self.console.append(f"console {message.type}: {message.text[:500]}")
 
     def figure(self, index: int = 0) -> Any:

@@ -1,7 +1,7 @@
 """The buffers of a message in few bytes: what stands in them again and again is sent once.
 
-The columns of a figure are flat, point by point and in it key by key (:mod:`workbench.widgets.figures`): the time of a
-window stands there once for each key, and again for each figure. Values differ, and are left as they are.
+The columns of a figure are flat, point by point and in it key by key (:mod:`.figures`): the time of a window stands
+there once for each key, and again for each figure. Values differ, and are left as they are.
 """
 
 from __future__ import annotations

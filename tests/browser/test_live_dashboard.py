@@ -32,7 +32,7 @@ FAULT = """() => {
 
 @pytest.fixture
 def notebook(tmp_path: Path) -> Path:
-    """A notebook with the cells FILL, SHOW, BUSY, STOP, one that displays the widget again, MORE and one that ends it."""
+    """A notebook: FILL, SHOW, BUSY, STOP, a cell that displays the widget again, MORE and a cell that ends that."""
     cells = [FILL.strip(), SHOW, BUSY, STOP, "live", MORE.strip(), "more.close()"]
     return write_notebook(tmp_path / "live.ipynb", cells)
 

@@ -127,7 +127,7 @@
     },
     async get() {
       const made = await plugin()
-      return () => ({default: made})
+      return () => ({__esModule: true, default: made})
     },
   }
 }
