@@ -37,7 +37,7 @@ _SHOWN = """() => {
     const keys = drawn.map(({data}) => `${new Set(data.label).size} keys`)
     lines.push(`dashboard "${document.title()}": ${keys.join(", ")}`)
   }
-  return lines.join("\n")
+  return lines.join("\\n")
 }"""
 
 
@@ -124,8 +124,9 @@ class LabPage:
 
     def _hear(self, message: Any) -> None:
         # JupyterLab says of dozens of its parts that they took long to begin.
-        if message.type in ("error", "warning") and not message.text.startswith("Plugin "):
-            self.console.append(f"console {message.type}: {message.text[:500]}")
+        said = f"console {message.type}: {message.text[:500]}"
+        if message.type in ("error", "warning") and not message.text.startswith("Plugin ") and said not in self.console:
+            self.console.append(said)
 
     def figure(self, index: int = 0) -> Any:
         """Locator of a Bokeh figure, counted over the whole page."""

@@ -10,14 +10,15 @@ function bokeh(version) {
   return found && "RadioButtonGroup" in found.Models ? found : null
 }
 
-// BokehJS, once it is there if anybody has asked for it; null where the caller, who has that name, has to ask.
-async function awaitBokeh(version, name) {
-  while (!bokeh(version) && Date.now() - shared.asked < SCRIPT_MS) {
-    await new Promise((resolve) => setTimeout(resolve, 50))
+// BokehJS, once it is there where another dashboard has asked for it; else null: whoever asks has to hear the answer.
+async function awaitBokeh(version, name, ask) {
+  const waiting = () => !bokeh(version) && Date.now() - shared.asked < SCRIPT_MS
+  while (waiting() && shared.by !== name) await new Promise((resolve) => setTimeout(resolve, 50))
+  if (!bokeh(version) && !waiting()) {
+    Object.assign(shared, {asked: Date.now(), by: name})
+    ask()
   }
-  const found = bokeh(version)
-  if (!found) Object.assign(shared, {asked: Date.now(), by: name})
-  return found
+  return bokeh(version)
 }
 
 // Whoever has that name goes, and will not hear an answer.

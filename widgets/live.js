@@ -124,9 +124,8 @@ class Page {
   async snapshot({sequence, inputs, menu, plots, widget}, packed) {
     if (!this.asked) return
     const json = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).json()
-    const B = await awaitBokeh(json.version, this.name)
-    if (!B) return this.say("script")
-    if (!this.asked) return // the page has gone meanwhile
+    const B = await awaitBokeh(json.version, this.name, () => this.say("script"))
+    if (!B || !this.asked) return // not there yet, or the page has gone meanwhile
     this.asked = 0
     this.patience = ASK_MS
     spareWork(B)
