@@ -39,6 +39,7 @@ from workbench.spark.session import bucket_count, is_local, this_python
 from workbench.spark.shipping import ship
 from workbench.spark.spool import Spool
 from workbench.spark.tungsten import chosen, tungsten
+from workbench.spark.worker import settle
 
 #: Tasks of a recording for each core: enough that none waits long for another that has more to do.
 _TASKS = 2
@@ -172,7 +173,7 @@ class FrameBackfill(BackfillRunner):
         if self._variant == "arrow":
             return rows.mapInArrow(ArrowFold({0: pickle.dumps(self._plan)}, buckets, spool), MESSAGES)
         latest = F.max(F.unix_micros(column(self._plan.stream.time))).alias("max_event")
-        return tungsten(self._plan, rows.observe(self._observed, F.count("*").alias("rows"), latest), buckets)
+        return tungsten(self._plan, rows.observe(self._observed, F.count("*").alias("rows"), latest), buckets, spool)
 
     def _seen(self, reports: list[Report]) -> tuple[int, int | None]:
         if not reports or self._variant == "arrow":
@@ -229,6 +230,7 @@ class BucketEnd:
         self._spool = spool
 
     def __call__(self, messages: pa.Table) -> pa.Table:
+        settle()
         from workbench.runtime import BucketOperator
 
         operator = BucketOperator(open_plan(self._plan))
