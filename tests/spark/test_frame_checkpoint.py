@@ -11,6 +11,7 @@ plan that it began with::
 from __future__ import annotations
 
 import os
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -279,3 +280,39 @@ def test_a_change_after_the_end_changes_nothing(spark: Any, inbox: Path) -> None
     assert runner.progress().state == "finished"
     assert set(scratch.glob("winquery-*")) == folders
     assert not spark.streams.active
+
+
+LATER = 4_102_444_800  # 2100-01-01, in seconds
+
+
+@pytest.mark.parametrize("ours", [False, True], ids=["frame", "recording"])
+def test_what_is_too_far_in_the_future_is_decided_once(
+    spark: Any, inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ours: bool
+) -> None:
+    """A micro-batch that runs again goes by the clock of its first time: here, as if that had been in 2100."""
+    checkpoint = tmp_path / "checkpoint"
+    stamps = pa.array([450 * SECOND, LATER * SECOND]).cast(SCHEMA.field("ts").type)
+    pq.write_table(pa.table([stamps, pa.array(["a", "b"]), pa.array([1, 1])], schema=SCHEMA), inbox / "4.parquet")
+
+    def ahead() -> tuple[int, int]:
+        session = Session()
+        data: Any = sorted(map(str, inbox.glob("*.parquet"))) if ours else stream_of(spark, inbox)
+        options = {} if ours else {"trigger": "available_now"}
+        session.source("events", data, time="ts", future="1 day", checkpoint=checkpoint, **options)
+        (handle,) = session.start(session.parse(SQL, name="q"))
+        assert handle.wait(LONG)
+        return handle.status().rows, handle.progress().ahead
+
+    assert ahead() == (402, 1)
+    planned = max((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    text = planned.read_text()
+    name = '"now": ' if ours else '"batchTimestampMs":'
+    clock = LATER * (SECOND if ours else 1_000)
+    assert name in text
+    planned.write_text(re.sub(f"{name}[0-9]+", f"{name}{clock}", text))
+    for check in (checkpoint / "offsets").glob(f".{planned.name}.crc"):
+        check.unlink()
+    for kept in (checkpoint / "winquery-results").glob(f"*{planned.name}.batch"):
+        kept.unlink()
+    break_off(checkpoint)
+    assert ahead() == (402, 0)

@@ -138,8 +138,8 @@ def test_what_was_out_is_not_written_again_when_it_comes_again(monkeypatch: pyte
         delivery([replace(EMPTY, batch=batch)])
     assert delivery.latest == 4
     sink.fill(1, pa.table({}), delivery.latest)
-    for run, batch in ((1, 4), (1, 5), (1, 5), (2, 0)):
-        sink.write(run, batch, [], [])
+    for number, batch in ((1, 4), (1, 5), (1, 5), (2, 0)):
+        sink.write(number, batch, [], [])
     assert written == [BEFORE, 5, 5, 0]
 
 

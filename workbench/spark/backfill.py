@@ -32,7 +32,7 @@ from workbench.plan import SharedPlan, carry
 from workbench.runtime.folding import plan_columns
 from workbench.runtime.wire import Report, added, decode_report, signal
 from workbench.spark.failure import root_cause
-from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, column, columns_of, messages
+from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, column, messages, rows_for
 from workbench.spark.fused import fold_pieces, open_plan, without_tables
 from workbench.spark.runner import Progress
 from workbench.spark.session import bucket_count, is_local, this_python
@@ -169,7 +169,7 @@ class FrameBackfill(BackfillRunner):
         self._observed = Observation()
 
     def _messages(self, buckets: tuple[int, ...], spool: Spool) -> DataFrame:
-        rows = columns_of(self._frame, plan_columns(self._plan))
+        rows = rows_for(self._frame, plan_columns(self._plan), self._plan.stream)
         if self._variant == "arrow":
             return rows.mapInArrow(ArrowFold({0: pickle.dumps(self._plan)}, buckets, spool), MESSAGES)
         latest = F.max(F.unix_micros(column(self._plan.stream.time))).alias("max_event")

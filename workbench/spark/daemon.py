@@ -7,7 +7,7 @@ import sys
 
 from pyspark.daemon import manager
 
-import workbench.spark.fused  # noqa: F401
+import workbench.spark.fused
 
 _TASKS = "pyspark.worker"
 

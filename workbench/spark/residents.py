@@ -132,7 +132,7 @@ class Residents:
                 if not isinstance(error, ConnectionError):
                     self._leave(name, listener)
                     return
-            except Exception:  # noqa: S112 - whatever goes wrong here, the one that asks loads the state itself
+            except Exception:
                 continue
 
     def _answer(self, name: Name, listener: Listener, asking: Connection) -> bool:

@@ -364,7 +364,6 @@ class StreamRunner(QueryRunner):
         self._feed = feed
 
     def _launch(self, scratch: Path, lasting: Path) -> Any:
-        session = self._session
         keys = bucket_keys(self._buckets)
         self._folder = RunFolder(scratch / "run")
         self._folder.write(
@@ -376,10 +375,11 @@ class StreamRunner(QueryRunner):
                 lasting / "winquery-feed",
                 self._plan.stream.idle,
                 self._spool,
+                self._plan.stream.future is not None,
             )
         )
-        session.dataSource.register(FusedSource)
-        source = session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path)).load()
+        self._session.dataSource.register(FusedSource)
+        source = self._session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path)).load()
         return self._write(source, self._place(scratch))
 
     def _request_finish(self) -> None:

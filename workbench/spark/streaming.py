@@ -28,11 +28,10 @@ from workbench.runtime.wire import Report, encode_plan, signal
 from workbench.spark.buckets import bucket_keys
 from workbench.spark.epochs import Epochs
 from workbench.spark.failure import root_cause
-from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, at_home_in, columns_of, messages
+from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, at_home_in, messages, rows_for
 from workbench.spark.fused import open_plan, without_tables
 from workbench.spark.runner import QueryRunner
 from workbench.spark.session import session_like, this_python
-
 
 #: The name of the signal that ends the stream.
 _END = "finish"
@@ -121,7 +120,7 @@ class FrameRunner(QueryRunner):
         opened = {version: open_plan(plans[first]) for version, first in needed.items()}
         names = dict.fromkeys(name for plan in opened.values() for name in plan_columns(plan))
         fold = ArrowFold(plans, self._signals.keys, self._spool)
-        rows = columns_of(self._frame, names).mapInArrow(fold, MESSAGES)
+        rows = rows_for(self._frame, names, self._plan.stream).mapInArrow(fold, MESSAGES)
         signals = self._session.readStream.schema(MESSAGES).parquet(str(self._signals.path))
         given = {needed[v]: encode_plan(v, without_tables(plan)) for v, plan in opened.items()}
         return self._write(rows.union(signals), self._folder, given, **self._trigger)
