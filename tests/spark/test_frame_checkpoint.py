@@ -134,7 +134,7 @@ def test_other_queries_and_levels_go_on(spark: Any, inbox: Path, tmp_path: Path,
     assert finals(query, "1 minute") == counted(700)
     fine = since(counted(700, size=30), 390 if known else 420)
     assert finals(query, "30 seconds") == fine
-    assert finals(new, "30 seconds") == {place: row for place, row in fine.items() if place[1] < 660}
+    assert finals(new, "30 seconds") == {place: row for place, row in fine.items() if place[1] < 690}
 
 
 @pytest.mark.parametrize("other", [False, True])
@@ -151,7 +151,7 @@ def test_a_change_that_broke_off_comes_again(spark: Any, inbox: Path, tmp_path: 
     query, added = to_its_end(spark, inbox, checkpoint, {"q": SQL, name: ADDED}, 700)
     assert finals(query) == counted(700)
     told = since(counted(700, size=30), 420)
-    assert finals(added, "30 seconds") == {place: row for place, row in told.items() if place[1] < 660}
+    assert finals(added, "30 seconds") == {place: row for place, row in told.items() if place[1] < 690}
 
 
 def test_an_end_that_was_asked_for_and_never_came_is_forgotten(spark: Any, inbox: Path, tmp_path: Path) -> None:
