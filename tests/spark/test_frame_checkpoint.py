@@ -144,7 +144,7 @@ def test_a_change_that_broke_off_comes_again(spark: Any, inbox: Path, tmp_path: 
     session, (handle,) = start(spark, inbox, {"q": SQL}, checkpoint=checkpoint)
     wait_for(lambda: handle.status().rows == 400, LONG, "all rows")
     session.start(session.parse(ADDED, name="r"))
-    session.stop()
+    session.stop_all()
     break_off(checkpoint)
     put(inbox, 4, 3)
     name = "s" if other else "r"

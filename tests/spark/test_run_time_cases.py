@@ -127,7 +127,7 @@ def test_the_same_cell_twice(spark: Any, inbox: Path) -> None:
     assert session.queries() == [handle]
     assert len(spark.streams.active) == 1
     assert "sum_of_all" in handle.results().columns
-    session.stop()
+    session.stop_all()
     assert not spark.streams.active
 
 

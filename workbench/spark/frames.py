@@ -33,7 +33,7 @@ _ARROW = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
 #: The column of the wall clock, where rows may be too far in the future.
 _NOW = "winquery_now"
 #: Rows that one call of a fold gets; Spark hands over fewer, and the call has a price of its own.
-_FOLD_ROWS = 1 << 16
+_FOLD_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
