@@ -26,6 +26,7 @@ from workbench.spark import record
 from workbench.spark.checkpoint import Checkpoint, fitted, kept_plan
 from workbench.spark.fused import PlanFolder
 from workbench.spark.record import Record
+from workbench.spark.runner import StreamRunner
 
 Place = tuple[str, str, int]
 
@@ -145,9 +146,52 @@ def test_the_oldest_windows_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_now_and_then_files_are_put_together(tmp_path: Path) -> None:
     kept = Record(tmp_path / "results")
-    for number in range(record.EVERY):
+    for number in range(record.EVERY + 1):
         kept.put(number, [encode_report(report([]))])
-    assert len(list((tmp_path / "results").iterdir())) == 1
+    names = sorted(path.name for path in (tmp_path / "results").iterdir())
+    assert names == [f"{record.EVERY - 1:012d}.base", f"{record.EVERY:012d}.batch"]
+
+
+@pytest.mark.parametrize("batches", [3, 4, 5])
+def test_what_runs_again_counts_once_whenever_files_were_put_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batches: int
+) -> None:
+    """The driver dies before Spark takes note of the latest micro-batch, which comes to the next one again."""
+    monkeypatch.setattr(record, "EVERY", 4)
+    sent = [encode_report(report([], late={"q": number})) for number in range(batches)]
+    for first in (0, batches - 1):
+        runner = opened(tmp_path)
+        for number in range(first, batches):
+            runner._deliver(number, [sent[number]])
+        assert runner.progress().rows == 10 * batches
+        assert runner.progress().late == {"q": sum(range(batches))}
+        runner._checkpoint.close()
+
+
+def opened(folder: Path) -> Any:
+    """A runner on a checkpoint, as it is when it starts its query on Spark."""
+    runner: Any = StreamRunner(None, make_plan(), None, lambda reports: None, folder / "checkpoint")
+    runner._checkpoint.open(2)
+    runner._plans = PlanFolder(runner._checkpoint.path / "winquery-plans")
+    runner._publish()
+    runner._refill()
+    return runner
+
+
+def test_late_rows_of_a_query_that_is_replaced_are_forgotten_once_and_for_all(tmp_path: Path) -> None:
+    """Also where the first micro-batch of the new plan runs twice; those of a query with one more level stay."""
+    runner = opened(tmp_path)
+    old = plan_of(q=SQL, r=SQL)
+    runner.change(old)
+    runner._deliver(0, [encode_report(report([], plan=2, late={"q": 1, "r": 2}, backward={"r": (1, "5 after 6")}))])
+    runner.change(plan_of(q=LEVELS, r=SQL.replace("sum", "max")))
+    again = [encode_report(report([], plan=3, late={"r": 4}))]
+    for _ in range(2):
+        runner._deliver(1, again)
+        assert runner.progress().late == {"q": 1, "r": 4}
+        assert runner.progress().backward == {}
+        assert runner.progress().rows == 20
+    runner._checkpoint.close()
 
 
 def test_two_runs_on_one_checkpoint_are_refused(tmp_path: Path) -> None:
@@ -242,7 +286,7 @@ LEVELS = "SELECT key, sum(value) AS total, count(*) AS n FROM events GROUP BY ke
 def test_results_of_queries_that_there_still_are_fit_in() -> None:
     old, new = plan_of(q=SQL, r=SQL, s=SQL), plan_of(q=LEVELS, r=SQL.replace("sum", "max"))
     rows = batch([("a", 0, Status.FINAL, 1)])
-    fitting = fitted(report([(name, rows) for name in "qrs"], late={"q": 1, "s": 2}), old, new)
+    fitting = fitted(report([(name, rows) for name in "qrs"], late={"q": 1, "r": 3, "s": 2}), old, new)
     assert [(name, each.level) for name, each in fitting.results] == [("q", 1)]
     assert fitting.late == {"q": 1}
     back = fitted(report([("q", rows)]), plan_of(q=LEVELS), plan_of(q=SQL))

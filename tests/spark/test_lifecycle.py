@@ -82,7 +82,7 @@ def test_a_failed_query_raises_where_it_is_awaited_and_shows_its_trace_on_reques
 
 @pytest.mark.usefixtures("spark")
 def test_stop_leaves_nothing(recording: Callable[..., str]) -> None:
-    """Within five seconds; threads, files and processes are as many after the third stop as after the first."""
+    """Case R4: within five seconds; threads, files, processes are as many after the third stop as after the first."""
     me, path = psutil.Process(), recording()
     seconds: list[float] = []
     counts: list[tuple[int, int]] = []

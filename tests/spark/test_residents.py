@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import signal
 import sys
@@ -10,17 +12,19 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import get_context
+from multiprocessing.connection import Client
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.spark.events import SCHEMA, SECOND, make_plan
+from tests.spark.events import SCHEMA, SECOND, make_plan, wait_for
 from workbench.plan import SharedPlan
 from workbench.runtime import BucketOperator, Level1
+from workbench.runtime.wire import signal as message
 from workbench.spark import residents
-from workbench.spark.residents import Residents, Step
+from workbench.spark.residents import Homes, Residents, Step
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each process keeps its own operators")
 
@@ -182,3 +186,83 @@ def test_what_is_not_kept_is_not_listened_for(monkeypatch: pytest.MonkeyPatch) -
         if thread.name == "winquery resident" and listening() > 2:
             thread.join(1)
     assert listening() == 2
+
+
+def test_a_home_that_nobody_can_reach_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more files can be opened: who waits for an answer is let go, the thread ends, another may be the home."""
+    own, (batch, *_), name = Residents(), micro_batches(1), (uuid.uuid4().hex, 0)
+    refused = threading.Event()
+
+    class Deaf(residents.Listener):
+        def accept(self) -> Any:
+            refused.set()
+            raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr(residents, "Listener", Deaf)
+    own.run(name, Step("", None, batch), lambda: BucketOperator(make_plan()))
+    assert refused.wait(60)
+    wait_for(lambda: name not in own._listening, 60, "the end of the home")
+    monkeypatch.undo()
+    assert residents._ask(name, Step("", None, batch)) is None
+    other = Residents()
+    other.run(name, Step("", None, batch), lambda: BucketOperator(make_plan()))
+    assert name in other._listening
+
+
+def test_someone_who_is_killed_while_asking_does_no_harm(workers: Callable[[], Worker]) -> None:
+    """Nor does one who does not know the secret."""
+    pair, bucket, batches = [workers(), workers()], Bucket(), micro_batches(2)
+    reports = [bucket.step(pair[0], batches[0])[0]]
+    for secret in (b"wrong", residents._secret(bucket.name)):
+        with contextlib.suppress(Exception), Client(residents._address(bucket.name), "AF_UNIX", authkey=secret):
+            pass  # gone before it has said what it wants
+    report, loaded = bucket.step(pair[1], batches[1])
+    assert not loaded
+    assert [*reports, report] == straight(batches)
+
+
+def homes_of(buckets: list[Bucket]) -> Homes:
+    """What the driver knows of buckets of one run."""
+    homes = Homes(buckets[0].name[0])
+    homes.note({bucket.name[1]: BucketOperator.token_of(bucket.meta or b"") for bucket in buckets})
+    return homes
+
+
+def two_buckets(workers: Callable[[], Worker], batches: list[list[bytes]]) -> tuple[list[Worker], list[Bucket]]:
+    run = uuid.uuid4().hex
+    pair, buckets = [workers(), workers()], [Bucket((run, 0)), Bucket((run, 5))]
+    for batch in batches:
+        for worker, bucket in zip(pair, buckets, strict=True):
+            bucket.step(worker, batch)
+    return pair, buckets
+
+
+def test_the_last_words_are_those_of_a_last_micro_batch(workers: Callable[[], Worker]) -> None:
+    """Said once: the operators go with them."""
+    batches, end = micro_batches(2), [message(finish=True)]
+    _, buckets = two_buckets(workers, batches)
+    homes = homes_of(buckets)
+    assert homes.last_words(end[0]) == 2 * [straight([*batches, end])[-1]]
+    assert homes.last_words(end[0]) is None
+
+
+def test_without_all_of_the_last_words_the_stored_state_has_them(workers: Callable[[], Worker]) -> None:
+    """One home is gone; the other one has spoken in vain, and is loaded anew."""
+    batches, end = micro_batches(2), [message(finish=True)]
+    pair, buckets = two_buckets(workers, batches)
+    pair[1].kill()
+    assert homes_of(buckets).last_words(end[0]) is None
+    other = workers()
+    for bucket in buckets:
+        report, loaded = bucket.step(other, end)
+        assert loaded
+        assert report == straight([*batches, end])[-1]
+
+
+def test_an_operator_that_is_elsewhere_says_nothing(workers: Callable[[], Worker]) -> None:
+    """A micro-batch that Spark gave up has moved it on."""
+    batches = micro_batches(3)
+    pair, buckets = two_buckets(workers, batches[:2])
+    buckets[0].step(pair[0], batches[2], write=False)
+    assert homes_of(buckets).last_words(message(finish=True)) is None
+    assert Homes(uuid.uuid4().hex).last_words(message(finish=True)) is None, "no micro-batch has run"

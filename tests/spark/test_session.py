@@ -31,6 +31,7 @@ def run(code: str) -> str:
 
 
 def test_a_users_session_is_reused_and_left_alone() -> None:
+    """Case R6: their context is taken, its settings stay, nobody but the user stops it; a second one is ours."""
     printed = run("""
         from pyspark.sql import SparkSession
         mine = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")

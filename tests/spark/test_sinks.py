@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,17 @@ from tests.spark.events import SECOND, SQL, wait_for
 from tests.spark.test_runner import LONG, expected
 from tests.spark.test_streaming import more_rows, run, stream_of
 from workbench.errors import EngineError, QueryError
+from workbench.results import Level, QueryResults, Schema
+from workbench.results.rows import rows_of
+from workbench.runtime.wire import Report
 from workbench.session import Session
+from workbench.session.outlets import Delivery, Outlet
+from workbench.spark.sinks import BEFORE, SparkSink
 
 pytestmark = pytest.mark.spark
 
 Recorder = Callable[..., str]
+EMPTY = Report(0, 0, None, None, {}, 0, 0, 0, finished=False)
 TYPES = {
     "level": "string",
     "key": "string",
@@ -119,6 +127,22 @@ def test_a_plan_that_starts_anew_writes_its_folder_anew(spark: Any, recording: R
     assert counted(spark.read.parquet(str(tmp_path / "out"))) == expected(1_000)
 
 
+def test_what_was_out_is_not_written_again_when_it_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A micro-batch that was broken off runs again after a sink was attached: its results are there."""
+    schema = Schema("q", (Level("1 minute", 60, 60),), (("key", pa.string()),), (("n", pa.int64()),))
+    sink = SparkSink(None, QueryResults(schema), lambda frame, batch: None)  # type: ignore[arg-type]
+    written: list[int] = []
+    monkeypatch.setattr(sink, "_put", lambda rows, batch: written.append(batch))
+    delivery = Delivery({"q": Outlet(QueryResults(schema), {0: ["1 minute"]}, [sink])}, 1, threading.Lock())
+    for batch in (3, 4):
+        delivery([replace(EMPTY, batch=batch)])
+    assert delivery.latest == 4
+    sink.fill(1, pa.table({}), delivery.latest)
+    for number, batch in ((1, 4), (1, 5), (1, 5), (2, 0)):
+        sink.write(number, batch, [], [])
+    assert written == [BEFORE, 5, 5, 0]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -135,9 +159,6 @@ def test_what_no_sink_is(spark: Any, recording: Recorder, call: dict[str, Any], 
 
 
 def test_rows_of_nothing() -> None:
-    from workbench.results import Level, Schema
-    from workbench.results.rows import rows_of
-
     levels = (Level("1 minute", 60, 60),)
     empty = rows_of(Schema("q", levels, (("key", pa.string()),), (("n", pa.int64()),)), [], [])
     assert empty.schema.names == ["level", "key", "window_start", "window_end", "n", "status", "revision"]

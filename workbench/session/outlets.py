@@ -23,8 +23,11 @@ class Sink(Protocol):
         """
         ...
 
-    def fill(self, run: int, kept: pa.Table) -> None:
-        """The results that were out when the sink was attached, in the run that goes on."""
+    def fill(self, run: int, kept: pa.Table, latest: int) -> None:
+        """The results that were out when the sink was attached, up to micro-batch ``latest`` of the run that goes on.
+
+        That micro-batch may come again.
+        """
         ...
 
 
@@ -54,9 +57,12 @@ class Delivery:
         self._outlets = outlets
         self._run = run
         self._lock = lock
+        #: The micro-batch whose results came last; -1 before any.
+        self.latest = -1
 
     def __call__(self, reports: list[Report]) -> None:
         with self._lock:
+            self.latest = max([self.latest, *(report.batch for report in reports)])
             for (name, version), batches in self._sorted(reports).items():
                 outlet = self._outlets.get(name)
                 if outlet is None or version not in outlet.labels:

@@ -36,6 +36,7 @@ class SharedStream:
         self._lock = threading.RLock()
         self._queries: dict[str, Query] = {}
         self._outlets: Outlets = {}
+        self._delivery = Delivery({}, 0, threading.Lock())
         self._delivering = threading.Lock()
         self._run = 0
         self._plans: dict[str, SharedPlan] = {}
@@ -117,10 +118,11 @@ class SharedStream:
         older = self._runner
         clock = None if older is None else older.progress().clock
         self._run += 1
-        runner = self._launch(plan, self.source, clock, Delivery(outlets, self._run, self._delivering))
+        delivery = Delivery(outlets, self._run, self._delivering)
+        runner = self._launch(plan, self.source, clock, delivery)
         runner.start()
         queries = {entry.query.name: entry.query for entry in plan.queries}
-        self._runner, self._queries, self._outlets = runner, queries, outlets
+        self._runner, self._queries, self._outlets, self._delivery = runner, queries, outlets, delivery
         self._plans |= dict.fromkeys(queries, runner.plan)
         if older is not None:
             older.stop()
@@ -203,7 +205,7 @@ class SharedStream:
             if outlet is None:
                 raise QueryError(f"the query `{name}` does not run", hint="run its cell again")
             with self._delivering:
-                sink.fill(self._run, outlet.store.table())
+                sink.fill(self._run, outlet.store.table(), self._delivery.latest)
                 outlet.sinks.append(sink)
 
     def stop(self) -> None:

@@ -32,13 +32,14 @@ from workbench.plan import SharedPlan, carry
 from workbench.runtime.folding import plan_columns
 from workbench.runtime.wire import Report, added, decode_report, signal
 from workbench.spark.failure import root_cause
-from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, column, columns_of, messages
+from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, column, messages, rows_for
 from workbench.spark.fused import fold_pieces, open_plan, without_tables
 from workbench.spark.runner import Progress
 from workbench.spark.session import bucket_count, is_local, this_python
 from workbench.spark.shipping import ship
 from workbench.spark.spool import Spool
 from workbench.spark.tungsten import chosen, tungsten
+from workbench.spark.worker import settle
 
 #: Tasks of a recording for each core: enough that none waits long for another that has more to do.
 _TASKS = 2
@@ -168,11 +169,11 @@ class FrameBackfill(BackfillRunner):
         self._observed = Observation()
 
     def _messages(self, buckets: tuple[int, ...], spool: Spool) -> DataFrame:
-        rows = columns_of(self._frame, plan_columns(self._plan))
+        rows = rows_for(self._frame, plan_columns(self._plan), self._plan.stream)
         if self._variant == "arrow":
             return rows.mapInArrow(ArrowFold({0: pickle.dumps(self._plan)}, buckets, spool), MESSAGES)
         latest = F.max(F.unix_micros(column(self._plan.stream.time))).alias("max_event")
-        return tungsten(self._plan, rows.observe(self._observed, F.count("*").alias("rows"), latest), buckets)
+        return tungsten(self._plan, rows.observe(self._observed, F.count("*").alias("rows"), latest), buckets, spool)
 
     def _seen(self, reports: list[Report]) -> tuple[int, int | None]:
         if not reports or self._variant == "arrow":
@@ -229,6 +230,7 @@ class BucketEnd:
         self._spool = spool
 
     def __call__(self, messages: pa.Table) -> pa.Table:
+        settle()
         from workbench.runtime import BucketOperator
 
         operator = BucketOperator(open_plan(self._plan))

@@ -115,16 +115,23 @@ def fitted(report: Report, old: SharedPlan, new: SharedPlan) -> Report:
     """A report of an older plan with what belongs to queries of the new one: the same but for their levels."""
     before = {entry.query.name: entry.query for entry in old.queries}
     now = {entry.query.name: entry.query for entry in new.queries}
+    kept = going_on(old, new)
     results = []
     for name, batch in report.results:
-        query, was = now.get(name), before[name]
-        if query is not None and replace(was, windows=query.windows) == query:
-            window = was.windows[batch.level]
-            if window in query.windows:
-                results.append((name, ResultBatch(query.windows.index(window), batch.columns, batch.low, batch.high)))
-    late = {name: count for name, count in report.late.items() if name in now}
-    backward = {name: told for name, told in report.backward.items() if name in now}
+        if name in kept:
+            window, windows = before[name].windows[batch.level], now[name].windows
+            if window in windows:
+                results.append((name, ResultBatch(windows.index(window), batch.columns, batch.low, batch.high)))
+    late = {name: count for name, count in report.late.items() if name in kept}
+    backward = {name: told for name, told in report.backward.items() if name in kept}
     return replace(report, late=late, backward=backward, results=results)
+
+
+def going_on(old: SharedPlan, new: SharedPlan) -> set[str]:
+    """The names of the queries that are in both plans the same, but perhaps for their levels."""
+    before = {entry.query.name: entry.query for entry in old.queries}
+    queries = [entry.query for entry in new.queries if entry.query.name in before]
+    return {query.name for query in queries if replace(before[query.name], windows=query.windows) == query}
 
 
 _AFRESH = "start with a new checkpoint folder, or with the version of winquery that wrote this one"

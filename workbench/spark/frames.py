@@ -6,10 +6,10 @@ mean in the user's session. We add the choice of the columns that a plan reads, 
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, DateType, NumericType, StringType, TimestampNTZType, TimestampType
 
 from workbench.errors import SourceError, did_you_mean
+from workbench.logical import Stream
 from workbench.spark.epochs import in_force
 from workbench.spark.fused import open_plan
 from workbench.spark.spool import Spool
@@ -29,8 +30,10 @@ from workbench.spark.worker import settle
 MESSAGES = "bucket int, payload binary"
 
 _ARROW = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
+#: The column of the wall clock, where rows may be too far in the future.
+_NOW = "winquery_now"
 #: Rows that one call of a fold gets; Spark hands over fewer, and the call has a price of its own.
-_FOLD_ROWS = 1 << 16
+_FOLD_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,16 @@ def columns_of(frame: DataFrame, names: Iterable[str]) -> DataFrame:
     return frame.select([column(name) for name in names])
 
 
+def rows_for(frame: DataFrame, names: Iterable[str], stream: Stream) -> DataFrame:
+    """The columns that plans on a stream read, for :class:`ArrowFold`.
+
+    Where rows may be too far in the future the wall clock comes with them, as Spark has written it to the log of its
+    micro-batches: one that runs again after a crash decides as it did before.
+    """
+    rows = columns_of(frame, names)
+    return rows if stream.future is None else rows.withColumn(_NOW, F.unix_micros(F.current_timestamp()))
+
+
 def column(name: str) -> Column:
     """The column of exactly this name; `col` would take a dot for a field, and no backtick at all."""
     return F.expr("`" + name.replace("`", "``") + "`")
@@ -137,7 +150,7 @@ class ArrowFold:
     """Level 1 "arrow", for ``mapInArrow``: the rows of a task into one message for each bucket.
 
     A task without rows sends messages too: each bucket must learn what all tasks have seen. ``plans`` are pickled, by
-    the micro-batch from which on they hold; ``keys`` are the ids of the buckets.
+    the micro-batch from which on they hold; ``keys`` are the ids of the buckets. The rows are :func:`rows_for`.
     """
 
     def __init__(self, plans: Mapping[int, bytes], keys: tuple[int, ...], spool: Spool) -> None:
@@ -150,9 +163,14 @@ class ArrowFold:
         from workbench.runtime import Level1
 
         plan = open_plan(in_force(self._plans))
-        level1 = Level1(plan, len(self._keys), int(time.time() * 1e6))
+        parts = joined(batches, _FOLD_ROWS)
+        first = next(parts, None)
+        now: int | None = None
+        if plan.stream.future is not None and first is not None and len(first):
+            now = first.column(_NOW)[0].as_py()
+        level1 = Level1(plan, len(self._keys), now)
         needed = pa.schema([plan.stream.schema.field(name) for name in level1.columns])
-        for batch in joined(batches, _FOLD_ROWS):
+        for batch in chain([] if first is None else [first], parts):
             level1.fold(_in_types(batch, needed))
         yield messages(self._keys, map(self._spool.put, level1.messages()))
 

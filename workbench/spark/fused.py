@@ -39,8 +39,8 @@ _BATCH = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
 
 #: Where a micro-batch ends: the feed's position; ``finished``, which closes all windows; ``plan``, the version of
 #: the plan that it runs, 0 before the first; ``passed``, where the stream is idle: how far event time has gone on
-#: behind the latest row, in microseconds. Spark writes it to its log before the batch runs, so a replay decides
-#: the same.
+#: behind the latest row, in microseconds; ``now``, where rows may be too far in the future: the wall clock. Spark
+#: writes it to its log before the batch runs, so a replay decides the same.
 Offset: TypeAlias = dict[str, Any]
 
 
@@ -48,7 +48,8 @@ Offset: TypeAlias = dict[str, Any]
 class RunSpec:
     """All that the planner process needs: where plans are, the time column, the feed, the key of each bucket.
 
-    ``folder`` is the feed's own; like ``plans`` it lives as long as the offsets. ``idle`` is that of the stream.
+    ``folder`` is the feed's own; like ``plans`` it lives as long as the offsets. ``idle`` is that of the stream;
+    ``bounded``: rows of it may be too far in the future.
     """
 
     plans: Path
@@ -58,6 +59,7 @@ class RunSpec:
     folder: Path
     idle: int | None = None
     spool: Spool = _NO_SPOOL
+    bounded: bool = False
 
 
 @lru_cache(maxsize=4)
@@ -85,18 +87,22 @@ def without_tables(plan: SharedPlan) -> bytes:
     return content.getvalue()
 
 
-def fold_pieces(plan: SharedPlan, buckets: int, pieces: Iterable[Piece]) -> Level1:
-    """Level 1 of all rows of a task."""
+def fold_pieces(plan: SharedPlan, buckets: int, pieces: Iterable[Piece], now: int | None = None) -> Level1:
+    """Level 1 of all rows of a task; ``now`` is the wall clock in microseconds, None for that of this moment."""
     settle()
     from workbench.runtime import Level1  # here, since the planner process does without its compiler
 
-    level1 = Level1(plan, buckets, int(time.time() * 1e6))
+    level1 = Level1(plan, buckets, _wall_clock() if now is None else now)
     tally, needed = Tally(), pa.schema([plan.stream.schema.field(name) for name in level1.columns])
     for piece in pieces:
         for batch in piece.read(needed, tally):
             level1.fold(batch)
     level1.dropped = tally.dropped
     return level1
+
+
+def _wall_clock() -> int:
+    return int(time.time() * 1e6)
 
 
 class RunFolder:
@@ -218,7 +224,8 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
         if still and version == start["plan"] and passed == start.get("passed", 0):
             return start  # the very same object: Spark compares the texts of offsets
         offset = _offset(position, finished=ended, plan=version)
-        return offset | {"passed": passed} if passed else offset
+        offset |= {"passed": passed} if passed else {}
+        return offset | {"now": _wall_clock()} if self._spec.bounded else offset
 
     def partitions(self, start: Offset, end: Offset) -> list[FusedPartition]:
         """The rows between two offsets, cut into tasks; one without rows where only plan or end is new."""
@@ -235,6 +242,7 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
                 end["finished"],
                 end.get("passed", 0),
                 spec.spool,
+                end.get("now"),
             )
             for place, run in enumerate(runs)
         ]
@@ -244,7 +252,7 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
         from workbench.runtime.wire import encode_plan  # here, since the planner process does without its compiler
 
         plan = open_plan(partition.plan)
-        level1 = fold_pieces(plan, len(partition.keys), partition.pieces)
+        level1 = fold_pieces(plan, len(partition.keys), partition.pieces, partition.now)
         keys, payloads = list(partition.keys), level1.messages(finish=partition.finish, passed=partition.passed)
         payloads = [partition.spool.put(payload) for payload in payloads]
         if partition.announce:
@@ -289,7 +297,7 @@ class Silence:
 
 def _position(offset: Offset) -> Position:
     """The part of an offset that is the feed's."""
-    return {name: value for name, value in offset.items() if name not in ("finished", "plan", "passed")}
+    return {name: value for name, value in offset.items() if name not in ("finished", "plan", "passed", "now")}
 
 
 def _offset(position: Position, *, finished: bool, plan: int) -> Offset:
@@ -300,7 +308,7 @@ def _offset(position: Position, *, finished: bool, plan: int) -> Offset:
 class FusedPartition(InputPartition):  # type: ignore[misc]
     """The work of one task, complete in itself: an executor needs no path of the driver but the data files.
 
-    ``announce``: the operators do not have this version of the plan yet. ``passed``: see :data:`Offset`.
+    ``announce``: the operators do not have this version of the plan yet. ``passed``, ``now``: see :data:`Offset`.
     """
 
     plan: bytes
@@ -311,6 +319,7 @@ class FusedPartition(InputPartition):  # type: ignore[misc]
     finish: bool
     passed: int = 0
     spool: Spool = _NO_SPOOL
+    now: int | None = None
 
 
 class FusedSource(DataSource):  # type: ignore[misc]

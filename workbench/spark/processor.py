@@ -4,6 +4,9 @@ The state of a bucket is two values, ``meta`` and ``plan``, and a map of blocks,
 written per micro-batch is what the operator says has changed. The plan comes with the first micro-batch and with each
 that changes it, and is kept beside the state that it has made: docs/decisions/0004-plan-changes.md. Why the Row form:
 docs/decisions/0001-stateful-operator.md.
+
+At the start of every query Spark imports this in a process of its own, only to ask for the state's schema: what is
+needed for more than that is imported where it is needed.
 """
 
 from __future__ import annotations
@@ -13,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from workbench.errors import EngineError
 from workbench.spark.epochs import in_force
-from workbench.spark.fused import open_plan
 from workbench.spark.residents import Residents, Step
 from workbench.spark.spool import Spool
 from workbench.spark.worker import settle
@@ -25,8 +27,10 @@ from workbench.spark.worker import settle
 if TYPE_CHECKING:
     from workbench.runtime import BucketOperator
 
-#: The rows that the operator sends on: one per bucket and micro-batch.
-OUTPUT = StructType([StructField("payload", BinaryType())])
+#: The rows that the operator sends on: one per bucket and micro-batch, with the version of the state that it led to.
+OUTPUT = StructType(
+    [StructField("payload", BinaryType()), StructField("bucket", IntegerType()), StructField("token", StringType())]
+)
 
 _CONTENT = StructType([StructField("content", BinaryType())])
 _BLOCK = StructType([StructField("block", LongType())])
@@ -56,12 +60,14 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     def handleInputRows(self, key: tuple[int], rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """All messages of one bucket and micro-batch; yields exactly one row."""
         settle()  # here: Spark also makes a processor just to ask for its state
+        from workbench.runtime import BucketOperator
         from workbench.runtime.wire import is_plan
 
         payloads = [self._spool.get(bytes(row.payload)) for row in rows]
         plans = [payload for payload in payloads if is_plan(payload)] or self._new()
         step = self._step(plans[0] if plans else None, [each for each in payloads if not is_plan(each)])
         result, changes = _residents.run((self._run, key[0]), step, lambda: self._load(step.plan))
+        assert changes is not None
         if changes.afresh:
             self._blocks.clear()
         if step.plan is not None:
@@ -71,7 +77,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         for block in changes.remove:
             self._blocks.removeKey((block,))
         self._meta.update((changes.meta,))
-        yield Row(payload=self._spool.put(result))
+        yield Row(payload=self._spool.put(result), bucket=key[0], token=BucketOperator.token_of(changes.meta))
 
     def _step(self, plan: bytes | None, payloads: list[bytes]) -> Step:
         from workbench.runtime import BucketOperator
@@ -94,6 +100,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         """The operator at the stored state; where there is none, at the beginning of the plan that has come."""
         from workbench.runtime import BucketOperator
         from workbench.runtime.wire import decode_plan
+        from workbench.spark.fused import open_plan
 
         stored = self._meta.get()
         if stored is None and plan is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import time
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -10,6 +11,9 @@ from typing import Any, Literal
 from workbench.runtime.wire import Report, added
 
 State = Literal["starting", "running", "finished", "stopped", "failed"]
+
+#: Over how long ``rows_per_s`` is measured, seconds.
+_RECENT = 5.0
 
 
 @dataclass(frozen=True)
@@ -73,3 +77,22 @@ class Progress:
 
 
 _OF_ALL = ("rows", "ahead", "dropped")
+
+
+class Rate:
+    """Rows per second of the last few seconds."""
+
+    def __init__(self) -> None:
+        self._recent: deque[tuple[float, int]] = deque()
+
+    def add(self, rows: int) -> None:
+        """So many more, at this moment."""
+        self._recent.append((time.monotonic(), rows))
+
+    def now(self) -> float:
+        """How many a second; 0 where none has come."""
+        now = time.monotonic()
+        while self._recent and now - self._recent[0][0] > _RECENT:
+            self._recent.popleft()
+        span = now - self._recent[0][0] if self._recent else 0.0
+        return sum(rows for _, rows in self._recent) / max(span, 0.5)

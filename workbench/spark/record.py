@@ -36,29 +36,38 @@ class Record:
         self._since = 0
 
     def put(self, batch: int, payloads: Sequence[bytes]) -> None:
-        """Keep the report blobs of a micro-batch. Raises OSError where the disk is full; nothing is half written."""
+        """Keep the report blobs of a micro-batch. Raises OSError where the disk is full; nothing is half written.
+
+        The newest micro-batch always has a file of its own: it may run again, and counts once.
+        """
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._since >= EVERY:
+            self.compact(batch)
         self._write(self._folder / f"{batch:012d}{_BATCH}", payloads)
         self._since += 1
-        if self._since >= EVERY:
-            self.compact()
 
     def read(self) -> Iterator[tuple[int, list[Report]]]:
         """The micro-batches kept, from the oldest on, each with its number; some of them may have become one."""
         base, batches = self._files()
         for path in [*([] if base is None else [base]), *batches]:
-            yield _number(path), [decode_report(payload) for payload in _payloads(path)]
+            yield _number(path), _reports(path)
 
-    def compact(self) -> None:
-        """Put all files together into one. A crash in the middle loses and doubles nothing."""
+    def compact(self, before: int | None = None) -> None:
+        """Put all files together into one, or those of micro-batches ``before`` one.
+
+        A crash in the middle loses and doubles nothing.
+        """
         base, batches = self._files()
+        if before is not None:
+            batches = [path for path in batches if _number(path) < before]
         if not batches:
             return
-        kept = [reports for _, reports in self.read()]
+        paths = [*([] if base is None else [base]), *batches]
+        kept = [_reports(path) for path in paths]
         merged = _merged([report for reports in kept for report in reports], kept)
         newest = batches[-1].with_suffix(_BASE)
         self._write(newest, [encode_report(report) for report in merged])
-        for path in [*([] if base is None else [base]), *batches]:
+        for path in paths:
             path.unlink(missing_ok=True)
         self._since = 0
 
@@ -83,10 +92,9 @@ def _number(path: Path) -> int:
     return int(path.stem)
 
 
-def _payloads(path: Path) -> list[bytes]:
+def _reports(path: Path) -> list[Report]:
     _, (table,) = wire.unpack(wire.Kind.RECORD, path.read_bytes())
-    payloads: list[bytes] = table.column(0).to_pylist()
-    return payloads
+    return [decode_report(payload) for payload in table.column(0).to_pylist()]
 
 
 def _merged(reports: Sequence[Report], batches: Sequence[Sequence[Report]]) -> list[Report]:

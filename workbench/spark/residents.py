@@ -10,6 +10,9 @@ the one that has the task writes what comes back::
 A home is a short cut, no authority: what counts is the stored state. Where a home is gone, or is not at the stored
 version (a micro-batch whose changes were never written), the operator is loaded from the state, and its home is there
 from then on. On Linux alone, whose abstract sockets leave no file behind; elsewhere each worker keeps its own.
+
+The driver may ask a home too, where it is on the same machine: for the last results of a run whose state nobody will
+ever want again (:class:`Homes`).
 """
 
 from __future__ import annotations
@@ -19,12 +22,11 @@ import hashlib
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import Client, Connection, Listener
 from typing import TYPE_CHECKING, TypeAlias
-
-from workbench.spark.fused import open_plan
 
 if TYPE_CHECKING:
     from workbench.runtime import BucketOperator
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 
 #: A run, which nobody else can guess, and a bucket of it.
 Name: TypeAlias = tuple[str, int]
-Answer: TypeAlias = "tuple[bytes, StateChanges]"
+#: A report, and what is to be written; nothing where the step was the last.
+Answer: TypeAlias = "tuple[bytes, StateChanges | None]"
 
 #: Operators that one process keeps, the latest used.
 _KEPT = 16
@@ -40,21 +43,26 @@ _KEPT = 16
 
 @dataclass(frozen=True)
 class Step:
-    """A micro-batch of one bucket: the version of the state that it begins with, a plan if there is one, messages."""
+    """A micro-batch of one bucket: the version of the state that it begins with, a plan if there is one, messages.
+
+    ``last``: no other follows, so nothing is to be written, and the operator goes.
+    """
 
     token: str
     plan: bytes | None
     payloads: list[bytes]
+    last: bool = False
 
     def run(self, operator: BucketOperator) -> Answer:
         """The report, and what is to be written."""
         from workbench.runtime.wire import decode_plan
+        from workbench.spark.fused import open_plan
 
         if self.plan is not None:
             version, pickled = decode_plan(self.plan)
             if version != operator.version:
                 operator.change(open_plan(pickled), version)
-        return operator.apply(self.payloads), operator.changes()
+        return operator.apply(self.payloads), None if self.last else operator.changes()
 
 
 class Residents:
@@ -84,8 +92,9 @@ class Residents:
         if operator is None or operator.token != step.token:
             return None
         answer = step.run(operator)
-        with self._lock:
-            self._operators[name] = operator
+        if not step.last:
+            with self._lock:
+                self._operators[name] = operator
         return answer
 
     def _settle(self, name: Name, operator: BucketOperator) -> None:
@@ -112,19 +121,65 @@ class Residents:
 
     def _serve(self, name: Name, listener: Listener) -> None:
         """Answer for one bucket until there is none to answer for."""
-        at_home = True
-        while at_home:
-            # Whoever asks may have been killed; whatever goes wrong here, the one that asks loads the state itself.
-            with contextlib.suppress(Exception), listener.accept() as asking:
-                step, answer = asking.recv(), None
-                with contextlib.suppress(Exception):
-                    answer = None if step is None else self._run_here(name, step)
-                at_home = answer is not None
-                if not at_home:
-                    listener.close()  # before the answer: the name is free when that is there
-                    with self._lock:
-                        self._listening.discard(name)
-                asking.send(answer)
+        while True:
+            try:
+                with listener.accept() as asking:
+                    if not self._answer(name, listener, asking):
+                        return
+            except OSError as error:
+                # Whoever asked may have been killed. Else nobody can be heard, as where no more files can be opened,
+                # and those who wait would do so for ever: this is no home any more.
+                if not isinstance(error, ConnectionError):
+                    self._leave(name, listener)
+                    return
+            except Exception:
+                continue
+
+    def _answer(self, name: Name, listener: Listener, asking: Connection) -> bool:
+        """Answer one question; whether this is still the home."""
+        step, answer = asking.recv(), None
+        with contextlib.suppress(Exception):
+            answer = None if step is None else self._run_here(name, step)
+        at_home = answer is not None and not step.last
+        if not at_home:
+            self._leave(name, listener)  # before the answer: the name is free when that is there
+        asking.send(answer)
+        return at_home
+
+    def _leave(self, name: Name, listener: Listener) -> None:
+        listener.close()
+        with self._lock:
+            self._listening.discard(name)
+
+
+class Homes:
+    """The driver's view of the operators of one run: at which version of its state each bucket is."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self._tokens: dict[int, str] = {}
+
+    def note(self, tokens: Mapping[int, str]) -> None:
+        """The versions by bucket that a micro-batch has led to."""
+        self._tokens.update(tokens)
+
+    def last_words(self, message: bytes) -> list[bytes] | None:
+        """The reports of all buckets on one more message, without Spark; their operators go with that.
+
+        None where not all of them are at home and at the right version: then some may be gone, and the stored state
+        has to answer. Only while no query runs, and only where nobody will go on from the state.
+        """
+
+        def ask(bucket: tuple[int, str]) -> Answer | None:
+            key, token = bucket
+            return _ask((self.run, key), Step(token, None, [message], last=True))
+
+        if not self._tokens:
+            return None
+        with ThreadPoolExecutor(len(self._tokens)) as pool:
+            answers = list(pool.map(ask, self._tokens.items()))
+        reports = [report for report, _ in filter(None, answers)]
+        return reports if len(reports) == len(answers) else None
 
 
 def _ask(name: Name, step: Step | None) -> Answer | None:

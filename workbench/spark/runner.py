@@ -11,9 +11,9 @@ import shutil
 import tempfile
 import threading
 import time
+import traceback
 import uuid
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -28,11 +28,13 @@ from workbench.logical import Workload
 from workbench.plan import SharedPlan, carry, compile_workload, passage
 from workbench.runtime.wire import Report, decode_report
 from workbench.spark.buckets import bucket_keys
-from workbench.spark.checkpoint import Checkpoint, kept_plan
+from workbench.spark.checkpoint import Checkpoint, going_on, kept_plan
 from workbench.spark.failure import root_cause
 from workbench.spark.fused import FusedSource, PlanFolder, RunFolder, RunSpec
 from workbench.spark.processor import OUTPUT, BucketProcessor
 from workbench.spark.progress import Progress as Progress
+from workbench.spark.progress import Rate
+from workbench.spark.residents import Homes
 from workbench.spark.session import bucket_count, is_alive, is_local, log_tail, this_python
 from workbench.spark.shipping import ship
 from workbench.spark.spool import Spool
@@ -40,8 +42,6 @@ from workbench.spark.spool import Spool
 #: How long a failure of the query may go unnoticed, seconds; success and stop are noticed at once.
 _LOOK = 0.25
 _SPARK_STOPPED = "Spark was stopped while the query ran; run its cell again, and Spark starts anew"
-#: Over how long ``rows_per_s`` is measured, seconds.
-_RECENT = 5.0
 
 
 class QueryRunner(ABC):
@@ -74,7 +74,7 @@ class QueryRunner(ABC):
         self._progress = Progress()
         #: The latest micro-batch, and the progress before it.
         self._before = -1, self._progress
-        self._recent: deque[tuple[float, int]] = deque()
+        self._rate = Rate()
         self._wake = threading.Event()
         self._over = threading.Event()
         self._ending: Literal["finished", "stopped"] | None = None
@@ -91,10 +91,8 @@ class QueryRunner(ABC):
         # Below the context's own folder, which the JVM removes even when this process is killed.
         scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=context._temp_dir))
         lasting = scratch if kept is None else kept.path
-        self._plans, self._spool = (
-            PlanFolder(lasting / "winquery-plans"),
-            Spool.beside(scratch, local=is_local(context)),
-        )
+        self._plans = PlanFolder(lasting / "winquery-plans")
+        self._spool = Spool.beside(scratch, local=is_local(context))
         try:
             if not is_local(context):
                 ship(context)
@@ -130,11 +128,12 @@ class QueryRunner(ABC):
         :meth:`wait_for`. Raises QueryError for a plan that cannot go on. Changes must not overlap.
         """
         carry(self._plan, plan)
-        running = {entry.query for entry in self._plan.queries}
+        if self._over.is_set():
+            return self._version + 1
         with self._lock:
+            named = {*self._progress.late, *self._progress.backward}
+            self._forget[self._version + 1] = named - going_on(self._plan, plan)
             self._plan, self._version = plan, self._version + 1
-            kept = {entry.query.name for entry in plan.queries if entry.query in running}
-            self._forget[self._version] = {*self._progress.late, *self._progress.backward} - kept
         self._plans.publish(self._version, pickle.dumps(plan))
         return self._version
 
@@ -169,12 +168,7 @@ class QueryRunner(ABC):
         """Where the stream is now. Costs one question to Spark while it runs."""
         self._ask_spark()
         with self._lock:
-            now = time.monotonic()
-            while self._recent and now - self._recent[0][0] > _RECENT:
-                self._recent.popleft()
-            span = now - self._recent[0][0] if self._recent else 0.0
-            rate = sum(rows for _, rows in self._recent) / max(span, 0.5)
-            return replace(self._progress, rows_per_s=rate)
+            return replace(self._progress, rows_per_s=self._rate.now())
 
     @abstractmethod
     def _launch(self, scratch: Path, lasting: Path) -> Any:
@@ -185,8 +179,12 @@ class QueryRunner(ABC):
         """Ask for one last micro-batch that closes all windows."""
 
     def _goes_on(self) -> bool:
-        """Whether the query runs; asked all the time."""
+        """Whether the query runs; asked all the time. What it raises has ended the stream."""
         return bool(self._query.isActive)
+
+    def _running(self) -> Any:
+        """The query that runs, or the last one that ran."""
+        return self._query
 
     def _clock(self, latest: Any) -> int | None:
         """The arrival time reached by the latest micro-batch, of a source that has such."""
@@ -203,7 +201,8 @@ class QueryRunner(ABC):
 
         ``given`` are the plans where the messages bring none; see :class:`BucketProcessor`.
         """
-        processor = BucketProcessor(uuid.uuid4().hex, self._spool, given)
+        self._homes = Homes(uuid.uuid4().hex)
+        processor = BucketProcessor(self._homes.run, self._spool, given)
         results = messages.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
         writer = results.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
         if trigger:
@@ -230,17 +229,28 @@ class QueryRunner(ABC):
         for batch, reports in self._checkpoint.led_to(self._plans, self._plan):
             self._on_reports(reports)
             self._count(batch, reports)
-        self._recent.clear()
+        self._rate = Rate()
         self._progress = replace(self._progress, state="starting")
 
     def _apply(self, results: DataFrame, batch: int) -> None:
         """Spark's callback with the result blobs of one micro-batch."""
         if self._ending == "finished":  # rows that came after the end, while the query was being stopped
             return
+        try:
+            sent, buckets, tokens = (column.to_pylist() for column in results.toArrow().columns)
+            payloads = [self._spool.get(each) for each in sent]
+            self._spool.sweep()
+            self._deliver(batch, payloads)
+            self._homes.note(dict(zip(buckets, tokens, strict=True)))
+        except Exception:
+            # A stop cancels the jobs of a running batch: that is no failure, and the batch will not be committed.
+            if self._ending is None:
+                raise
+
+    def _deliver(self, batch: int, payloads: list[bytes]) -> None:
+        """Keep and hand on the reports of a micro-batch."""
         self._callback = threading.get_ident()
         try:
-            payloads = [self._spool.get(sent) for sent in results.toArrow().column("payload").to_pylist()]
-            self._spool.sweep()
             reports = [replace(decode_report(payload), batch=batch) for payload in payloads]
             if self._checkpoint is not None:
                 self._checkpoint.record.put(batch, payloads)
@@ -250,28 +260,22 @@ class QueryRunner(ABC):
                     reports = self._checkpoint.fit(self._plans, plan, reports)
             self._on_reports(reports)
             self._count(batch, reports)
-        except Exception:
-            # A stop cancels the jobs of a running batch: that is no failure, and the batch will not be committed.
-            if self._ending is None:
-                raise
         finally:
             self._callback = None
 
     def _count(self, batch: int, reports: list[Report]) -> None:
-        now = time.monotonic()
         with self._lock:
             # A micro-batch that was stopped before Spark took note of its end runs again: it counts once.
             before = self._before[1] if batch == self._before[0] else self._progress
-            self._before = batch, before
-            late = dict(before.late)
             self._in_force = max([self._in_force, *(report.plan for report in reports)])
-            backward = dict(before.backward)
-            for version in [version for version in self._forget if version <= self._in_force]:
-                for query in self._forget.pop(version):
-                    late.pop(query, None)
-                    backward.pop(query, None)
-            self._recent.append((now, reports[0].rows if reports else 0))
-            self._progress = replace(before, state="running", late=late, backward=backward).after(reports)
+            begun = [version for version in self._forget if version <= self._in_force]
+            gone = {query for version in begun for query in self._forget.pop(version)}
+            late = {query: count for query, count in before.late.items() if query not in gone}
+            backward = {query: told for query, told in before.backward.items() if query not in gone}
+            before = replace(before, state="running", late=late, backward=backward)
+            self._before = batch, before
+            self._rate.add(reports[0].rows if reports else 0)
+            self._progress = before.after(reports)
             self._moved.notify_all()
         if any(report.finished for report in reports):
             self._end("finished")
@@ -294,7 +298,7 @@ class QueryRunner(ABC):
             )
         self._leave(scratch)
         with self._lock:
-            self._recent.clear()
+            self._rate = Rate()
             self._progress = end
             self._over.set()
             self._moved.notify_all()
@@ -308,9 +312,15 @@ class QueryRunner(ABC):
     def _live(self) -> Progress:
         if self._query is None:
             return replace(self._progress, state="finished")
-        while not self._wake.wait(_LOOK) and self._goes_on():
-            pass
-        query = self._query
+        try:
+            while not self._wake.wait(_LOOK) and self._goes_on():
+                pass
+        except Exception:
+            if self._ending is not None or not is_alive(self._session.sparkContext):
+                raise
+            text = traceback.format_exc()
+            return replace(self._progress, state="failed", error=root_cause(text), details=text)
+        query = self._running()
         self._ask_spark()
         if self._ending is not None:
             query.stop()
@@ -354,7 +364,6 @@ class StreamRunner(QueryRunner):
         self._feed = feed
 
     def _launch(self, scratch: Path, lasting: Path) -> Any:
-        session = self._session
         keys = bucket_keys(self._buckets)
         self._folder = RunFolder(scratch / "run")
         self._folder.write(
@@ -366,10 +375,11 @@ class StreamRunner(QueryRunner):
                 lasting / "winquery-feed",
                 self._plan.stream.idle,
                 self._spool,
+                self._plan.stream.future is not None,
             )
         )
-        session.dataSource.register(FusedSource)
-        source = session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path)).load()
+        self._session.dataSource.register(FusedSource)
+        source = self._session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path)).load()
         return self._write(source, self._place(scratch))
 
     def _request_finish(self) -> None:

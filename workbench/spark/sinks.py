@@ -43,6 +43,8 @@ class SparkSink:
     withdraws: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
     _run: int = -1
+    #: What came up to this micro-batch was out when the sink was attached.
+    _filled: int = -1
 
     def __post_init__(self) -> None:
         if self.format not in _FORMATS:
@@ -64,19 +66,22 @@ class SparkSink:
     def _is_folder(self) -> bool:
         return isinstance(self.target, str) and self.format in _FILES
 
-    def fill(self, run: int, kept: pa.Table) -> None:
-        """Write the results that were out when the sink was attached, as micro-batch -1."""
-        self._run = run
+    def fill(self, run: int, kept: pa.Table, latest: int) -> None:
+        """Write the results that were out when the sink was attached, as micro-batch -1: those up to ``latest``."""
+        self._run, self._filled = run, latest
         self._put(kept, BEFORE)
 
     def write(self, run: int, batch: int, results: list[ResultBatch], labels: list[str]) -> None:
-        """Write the results of a micro-batch. A later run tells everything again, so what is there of others goes."""
-        if run < self._run:
+        """Write the results of a micro-batch. A later run tells everything again, so what is there of others goes.
+
+        A micro-batch that runs again, but was out when the sink was attached, is there already.
+        """
+        if run < self._run or (run == self._run and batch <= self._filled):
             return
         if run > self._run:
             if self._is_folder:
                 self._clear()
-            self._run = run
+            self._run, self._filled = run, -1
         self._put(rows_of(self.results.schema, results, labels), batch)
 
     def _put(self, rows: pa.Table, batch: int) -> None:

@@ -22,16 +22,19 @@ import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 
 from workbench.errors import EngineError
-from workbench.plan import SharedPlan
+from workbench.plan import SharedPlan, carry
 from workbench.runtime.folding import plan_columns
 from workbench.runtime.wire import Report, encode_plan, signal
 from workbench.spark.buckets import bucket_keys
 from workbench.spark.epochs import Epochs
 from workbench.spark.failure import root_cause
-from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, at_home_in, columns_of, messages
+from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, at_home_in, messages, rows_for
 from workbench.spark.fused import open_plan, without_tables
 from workbench.spark.runner import QueryRunner
 from workbench.spark.session import session_like, this_python
+
+#: The name of the signal that ends the stream.
+_END = "finish"
 
 
 class SignalFolder:
@@ -41,6 +44,17 @@ class SignalFolder:
         self.path = path
         self.keys = keys
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def forget_unread(self, checkpoint: Path) -> None:
+        """Take back an end that Spark's log does not know: a stream that was stopped first goes on.
+
+        Only while no query runs. What is in the log comes again, and stays.
+        """
+        end = self.path / f"{_END}.parquet"
+        # Spark's log of files has a line for each with its whole address.
+        name = f"{self.path.name}/{end.name}".encode()
+        if not any(name in log.read_bytes() for log in checkpoint.glob("sources/*/*") if log.is_file()):
+            end.unlink(missing_ok=True)
 
     def send(self, name: str, *, finish: bool = False) -> None:
         """A signal, once for each name: a micro-batch begins, and with ``finish`` it closes all windows."""
@@ -68,22 +82,32 @@ class FrameRunner(QueryRunner):
         self._options = options
         self._trigger = _trigger(options.trigger)
         self._swapping = threading.Lock()
-        self._asked = False
+        #: Whether the end was asked for, and whether the last query was started.
+        self._asked = self._closing = False
 
     def change(self, plan: SharedPlan) -> int:
         """As :meth:`QueryRunner.change`; returns when the query of the new plan has started."""
         with self._swapping:
+            if self._ending is not None or not self._query.isActive:
+                carry(self._plan, plan)
+                return self._version + 1
             version = super().change(plan)
             self._query.stop()
             self._epochs.begin(version)
             self._signals.send(f"plan-{version}")
-            self._again()
+            if self._ending is None:  # else a micro-batch has ended the stream meanwhile
+                try:
+                    self._again()
+                except EngineError:
+                    self._end("stopped")
+                    raise
             return version
 
     def _launch(self, scratch: Path, lasting: Path) -> Any:
         self._folder = self._place(scratch)
         keys = bucket_keys(self._buckets)
         self._signals = SignalFolder(lasting / "winquery-signals", keys)
+        self._signals.forget_unread(self._folder)
         self._frame = at_home_in(self._session, self._options.frame)
         self._epochs = Epochs(self._plans.path, self._folder)
         self._epochs.begin(self._version)
@@ -96,7 +120,7 @@ class FrameRunner(QueryRunner):
         opened = {version: open_plan(plans[first]) for version, first in needed.items()}
         names = dict.fromkeys(name for plan in opened.values() for name in plan_columns(plan))
         fold = ArrowFold(plans, self._signals.keys, self._spool)
-        rows = columns_of(self._frame, names).mapInArrow(fold, MESSAGES)
+        rows = rows_for(self._frame, names, self._plan.stream).mapInArrow(fold, MESSAGES)
         signals = self._session.readStream.schema(MESSAGES).parquet(str(self._signals.path))
         given = {needed[v]: encode_plan(v, without_tables(plan)) for v, plan in opened.items()}
         return self._write(rows.union(signals), self._folder, given, **self._trigger)
@@ -106,29 +130,47 @@ class FrameRunner(QueryRunner):
             with this_python(self._session.sparkContext):
                 self._query = self._run()
         except PySparkException as error:
-            self._end("stopped")
             raise EngineError(root_cause(str(error))) from error
+
+    def _running(self) -> Any:
+        with self._swapping:
+            return self._query
 
     def _request_finish(self) -> None:
         self._asked = True
-        self._signals.send("finish", finish=True)
+        self._signals.send(_END, finish=True)
 
     def _goes_on(self) -> bool:
-        """At the end of what was available, one more query brings the end of the stream.
+        """At the end of what was available comes the end of the stream: all windows are closed.
 
-        Not on a checkpoint that outlives the run: what is available next time goes on there.
+        Not on a checkpoint that outlives the run, unless asked for: what is available next time goes on there.
         """
         with self._swapping:
             if self._query.isActive:
                 return True
-            if "availableNow" not in self._trigger or self._asked or self._query.exception() is not None:
+            available = "availableNow" in self._trigger and self._query.exception() is None
+            if not available or self._ending is not None or self._closing:
                 return False
-            if self._checkpoint is not None:
+            if self._checkpoint is not None and not self._asked:
                 self._end("finished")
-                return False
-            self._request_finish()
-            self._again()
-            return True
+            elif self._checkpoint is not None or not self._closed_at_home():
+                # A query of what is available reads no signal that came after its start.
+                self._closing = True
+                self._request_finish()
+                self._again()
+                return True
+            return False
+
+    def _closed_at_home(self) -> bool:
+        """Whether the operators closed all windows where they are, which saves a Spark query.
+
+        Their state would have gone with the run, so nobody needs a record of this micro-batch.
+        """
+        reports = self._homes.last_words(signal(finish=True))
+        if reports is None:
+            return False
+        self._deliver(self._before[0] + 1, reports)
+        return True
 
 
 def _trigger(text: str | None) -> dict[str, Any]:

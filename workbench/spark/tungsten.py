@@ -27,6 +27,8 @@ from workbench.runtime import wire
 from workbench.runtime.keys import number_keys
 from workbench.runtime.level1 import split
 from workbench.spark.frames import MESSAGES, column, joined, messages
+from workbench.spark.spool import Spool
+from workbench.spark.worker import settle
 
 #: Rows of a slice and key where nobody has counted them.
 USUAL_ROWS = 10
@@ -139,7 +141,7 @@ def chosen(plan: SharedPlan, asked: str) -> tuple[str, str]:
     return best, f"Spark's own sums cost less from {even:.0f} rows of a slice and key on, {USUAL_ROWS} are assumed"
 
 
-def tungsten(plan: SharedPlan, rows: DataFrame, keys: tuple[int, ...]) -> DataFrame:
+def tungsten(plan: SharedPlan, rows: DataFrame, keys: tuple[int, ...], spool: Spool) -> DataFrame:
     """The messages of level 1 for a plan that :func:`why_not` has nothing against."""
     (fold,) = plan.folds
     stamp = F.unix_micros(column(plan.stream.time))
@@ -151,24 +153,26 @@ def tungsten(plan: SharedPlan, rows: DataFrame, keys: tuple[int, ...]) -> DataFr
         kept = kept.where(F.expr(str(fold.where)))
     wanted = [each for partial in fold.partials for each in _aggregates(partial)]
     named = [each.alias(f"p{place}") for place, each in enumerate(wanted)]
-    return kept.groupBy(start.alias(_SLICE), *by).agg(*named).mapInArrow(_Pack(fold, keys), MESSAGES)
+    return kept.groupBy(start.alias(_SLICE), *by).agg(*named).mapInArrow(_Pack(fold, keys, spool), MESSAGES)
 
 
 class _Pack:
     """Groups of Spark's into a message for each bucket, for ``mapInArrow``."""
 
-    def __init__(self, fold: Fold, keys: tuple[int, ...]) -> None:
+    def __init__(self, fold: Fold, keys: tuple[int, ...], spool: Spool) -> None:
         self._fold = fold
         self._keys = keys
+        self._spool = spool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle()
         parts: list[list[pa.RecordBatch]] = [[] for _ in self._keys]
         for batch in joined(batches, _PACK_ROWS):
             for bucket, tables in self._split(batch):
                 parts[bucket] += tables
         head = {"rows": 0, "max_event": None, "ahead": 0, "finish": False}
         payloads = [wire.pack(wire.Kind.SLICES, {**head, "folds": [0] * (len(part) // 2)}, part) for part in parts]
-        yield messages(self._keys, payloads)
+        yield messages(self._keys, map(self._spool.put, payloads))
 
     def _split(self, batch: pa.RecordBatch) -> Iterable[tuple[int, list[pa.RecordBatch]]]:
         width = len(self._fold.keys)
