@@ -13,7 +13,11 @@ from workbench.widgets import theme
 def time_figure(
     name: str, x_range: Range1d, y_range: DataRange1d, height: int, hovers: Sequence[HoverTool]
 ) -> figure:
-    """A figure of ``height`` pixels (of its frame) whose value axis is named ``name``."""
+    """A figure of ``height`` pixels (of its frame) under the heading ``name``.
+
+    Along the value axis the name would stand as far from it as its longest number is wide, at another place in each
+    of the figures below each other, and long names would be cut off.
+    """
     wheel = WheelZoomTool(dimensions="width")
     pan = PanTool(dimensions="width")
     plot = figure(
@@ -27,7 +31,7 @@ def time_figure(
         tools=[pan, wheel, *hovers],
         active_scroll=wheel,
         active_drag=pan,
-        min_border_left=78,
+        min_border_left=60,
         min_border_right=18,
         output_backend="canvas",
         toolbar_location=None,
@@ -35,7 +39,10 @@ def time_figure(
     plot.toolbar.logo = None
     plot.outline_line_color = None
     plot.background_fill_color = plot.border_fill_color = None
-    plot.yaxis.axis_label = name
+    plot.title.update(
+        text=name, text_font=theme.FONT, text_font_size="12px", text_font_style="bold", standoff=5,
+        text_color=theme.LIGHT.ink,
+    )  # fmt: skip
     plot.xaxis.formatter = _time_ticks()
     for axis in plot.axis:
         axis.axis_label_text_font = axis.major_label_text_font = theme.FONT

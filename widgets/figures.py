@@ -127,11 +127,9 @@ class Panel:
         self.figure.xaxis.ticker.desired_num_ticks = 4
 
     def entitle(self, text: str) -> None:
-        """Name the figure above it instead of along its value axis."""
-        title = self.figure.title
-        if title.text != text:
-            self.figure.yaxis.axis_label = None
-            title.update(text=text, text_font=theme.FONT, text_font_size="12px", text_font_style="bold")
+        """Give the figure another heading."""
+        if self.figure.title.text != text:
+            self.figure.title.text = text
 
     def recolour(self, to: Theme) -> None:
         """Take the colours of another theme."""

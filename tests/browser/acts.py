@@ -75,7 +75,7 @@ def wait_until(page: LabPage, condition: Any, what: str, seconds: float = PATIEN
     while not condition():
         if time.monotonic() > deadline:
             page.fail(what)
-        time.sleep(0.1)
+        page.page.wait_for_timeout(100)  # and not a plain sleep: only here is Playwright told what the page says
 
 
 def settled(page: LabPage, read: Callable[[], Any], what: str) -> Any:

@@ -15,6 +15,21 @@ from tests.browser.stage import FILL, SHOW
 
 pytestmark = pytest.mark.browser
 
+#: Left and right end of the frame of each figure.
+FRAMES = """() => {
+  const frames = []
+  const look = (view) => {
+    if (view.model.type === "Figure") frames.push([view.frame.bbox.left, view.frame.bbox.right])
+    for (const child of view.child_views ?? []) look(child)
+  }
+  look(Bokeh.documents.at(-1).views_manager.roots[0])
+  return frames.filter(([left, right]) => right > left)
+}"""
+#: Numbers of seven digits at the value axis of the last figure.
+LONG = """() => {
+  const range = Bokeh.documents.at(-1).roots()[0].children[3].children.at(-1)[0].y_range
+  range.setv({start: -1_234_567, end: 1_234_567})
+}"""
 CARRIERS = ["AA", "B6", "DL", "EV", "UA", "WN"]
 
 
@@ -59,6 +74,14 @@ def test_lines_hold_the_visible_windows_of_each_key(page: LabPage) -> None:
         for at, value in zip(line["x"], line["y"], strict=True):
             if value is not None:
                 assert value == pytest.approx(mean(line["label"], at / 1_000 - 15 * 60))
+
+
+def test_plots_below_each_other_line_up(page: LabPage) -> None:
+    """Whatever numbers stand at their value axes; the last one is given numbers that are much longer."""
+    page.page.evaluate(LONG)
+    frames = settled(page, lambda: page.page.evaluate(FRAMES), "the frames")
+    assert len(frames) == 4
+    assert len({tuple(frame) for frame in frames}) == 1, frames
 
 
 def test_a_press_on_the_legend_mutes_a_key_in_all_plots(page: LabPage) -> None:
