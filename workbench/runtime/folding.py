@@ -197,7 +197,7 @@ def cut_batch(batch: pa.RecordBatch, plan: SharedPlan) -> Cut:
     if stamps.null_count:
         batch = batch.filter(stamps.is_valid())
         stamps = batch.column(name)
-    edges = [(edge.period, edge.phase) for edge in plan.edges]
+    edges = plan.progressions
     if not len(stamps):
         return Cut(batch, slices_of(np.zeros(0, np.int64), edges), -LIMIT, stamps)
     unit = _UNITS.get(stamps.type.unit)

@@ -36,6 +36,7 @@ class SharedStream:
         self._lock = threading.RLock()
         self._queries: dict[str, Query] = {}
         self._outlets: Outlets = {}
+        self._delivery: Delivery | None = None
         self._delivering = threading.Lock()
         self._run = 0
         self._plans: dict[str, SharedPlan] = {}
@@ -117,13 +118,17 @@ class SharedStream:
         older = self._runner
         clock = None if older is None else older.progress().clock
         self._run += 1
-        runner = self._launch(plan, self.source, clock, Delivery(outlets, self._run, self._delivering))
+        delivery = Delivery(outlets, self._run, self._delivering)
+        runner = self._launch(plan, self.source, clock, delivery)
         runner.start()
         queries = {entry.query.name: entry.query for entry in plan.queries}
         self._runner, self._queries, self._outlets = runner, queries, outlets
         self._plans |= dict.fromkeys(queries, runner.plan)
         if older is not None:
             older.stop()
+        if self._delivery is not None:
+            self._delivery.close()
+        self._delivery = delivery
 
     def _change(
         self, runner: Runner, workload: dict[str, Query], *, keep: Collection[str] = (), wait: bool = True

@@ -18,7 +18,7 @@ from typing import IO
 
 from workbench.errors import EngineError
 from workbench.plan import SharedPlan
-from workbench.results import ResultBatch
+from workbench.results import ResultBatch, ResultBundle
 from workbench.runtime.wire import VERSION, Report
 from workbench.spark.fused import PlanFolder, open_plan
 from workbench.spark.record import Record
@@ -115,16 +115,17 @@ def fitted(report: Report, old: SharedPlan, new: SharedPlan) -> Report:
     """A report of an older plan with what belongs to queries of the new one: the same but for their levels."""
     before = {entry.query.name: entry.query for entry in old.queries}
     now = {entry.query.name: entry.query for entry in new.queries}
-    results = []
+    bundles = []
     for name, batch in report.results:
         query, was = now.get(name), before[name]
         if query is not None and replace(was, windows=query.windows) == query:
             window = was.windows[batch.level]
             if window in query.windows:
-                results.append((name, ResultBatch(query.windows.index(window), batch.columns, batch.low, batch.high)))
+                level = query.windows.index(window)
+                bundles.append(ResultBundle.of(name, ResultBatch(level, batch.columns, batch.low, batch.high)))
     late = {name: count for name, count in report.late.items() if name in now}
     backward = {name: told for name, told in report.backward.items() if name in now}
-    return replace(report, late=late, backward=backward, results=results)
+    return replace(report, late=late, backward=backward, bundles=bundles)
 
 
 _AFRESH = "start with a new checkpoint folder, or with the version of winquery that wrote this one"
