@@ -106,8 +106,9 @@ class OverTable:
         stamps = batch.column(self.plan.stream.time)
         unit = _UNITS.get(stamps.type.unit)
         if unit is None:
-            stamps, unit = stamps.cast(pa.timestamp("us", stamps.type.tz)), 1
-        times = stamps.view(pa.int64()).to_numpy()
+            times, unit = micros(stamps, self.plan.stream.time), 1
+        else:
+            times = stamps.view(pa.int64()).to_numpy()
         frames = frames_needed(self.plan, over_users(self.plan, fold))
         codes: Array | None = None
         if spec.keys:
@@ -326,7 +327,7 @@ def _tied(times: Array, runs: Array) -> bool:
 def _told(plan: SharedPlan, entry: QueryPlan, task: Task, values: pa.Table) -> ResultBatch:
     """Results of all rows, in the order of the table."""
     rows, runs = len(task.batch), task.ordering.runs
-    times = micros(task.batch.column(plan.stream.time))
+    times = micros(task.batch.column(plan.stream.time), plan.stream.time)
     require_near(plan, int(times.min()), int(times.max()))
     numbers = room(rows, np.int64)
     task.ordering.restored(np.arange(rows) - np.repeat(runs[:-1], np.diff(runs)), numbers)
