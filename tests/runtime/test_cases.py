@@ -117,7 +117,7 @@ def test_t2_t3_the_unit_and_the_bounds() -> None:
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-@pytest.mark.parametrize("form", ["window(ts, '1 second')", "session_window(ts, '1 second')"])
+@pytest.mark.parametrize("form", ["window(ts, '1 second')", "gap_window(ts, '1 second')"])
 def test_t2_whatever_unit_times_come_in(unit: str, form: str) -> None:
     """[pandas] rows at 0, 2, 3, 6 s and a window of 1 s: each is alone in its window, never with all before it."""
     stamps = pa.array([0, 2, 3, 6]).cast(pa.timestamp("s", "UTC")).cast(pa.timestamp(unit, "UTC"))

@@ -180,9 +180,9 @@ class OverTable:
             return times, runs, NO_MOMENTS, lifted
 
         def begin(low: int, high: int) -> tuple[Array, Array]:
-            starts = np.empty(high - low + 1, np.int32)
-            starts = starts[: begin_moments(sealed(times), sealed(runs), low, high, starts)]
-            return starts, times[starts]
+            starts, moments = (room(high - low + 1, kind) for kind in (np.int32, np.int64))
+            found = begin_moments(sealed(times), sealed(runs), low, high, starts, moments)
+            return starts[:found], moments[:found]
 
         first, moments = zip(*pool.map(begin, *zip(*self._parts(rows), strict=True)), strict=True)
         at = np.concatenate([*first, np.array([rows], np.int32)])
