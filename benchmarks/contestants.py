@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import peers
-from benchmarks.paper_figures import BLOCKS
-from benchmarks.row_streams import Aggregate, Stream
+from benchmarks.row_streams import BLOCKS, Aggregate, Stream
 from benchmarks.timing import batches
 from workbench.algebra import PARTIALS
 from workbench.algebra.monoids import monoid_of

@@ -18,7 +18,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from benchmarks.contestants import FUNCTIONS, Array
-from benchmarks.paper_figures import BLOCKS
+from benchmarks.row_streams import BLOCKS
 from workbench.codegen.row_windows import RowWindows
 from workbench.kernels.jit import assemble
 

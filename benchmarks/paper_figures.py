@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks import power
+from benchmarks.row_streams import BLOCKS
 from benchmarks.timing import interleaved, rate
 
 # Compiled code is imported where it is used, so that `python -m benchmarks list` answers at once.
@@ -27,8 +28,6 @@ SECONDS, QUICK_SECONDS = 0.02, 0.002
 ROUNDS, QUICK_ROUNDS = 5, 1
 #: Rows of one pass over the column: four batches of ``benchmarks/contestants.py``.
 PASS = 4 * 4091
-#: Who we are in the figures.
-BLOCKS = "winquery blocks"
 
 
 def singles(largest: int) -> Windows:

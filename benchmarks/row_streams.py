@@ -30,6 +30,8 @@ class Aggregate:
         return np.random.default_rng(11).integers(-1000, 1000, rows).astype(self.dtype)
 
 
+#: Who we are in the papers' figures.
+BLOCKS = "winquery blocks"
 #: int32 sums are differences of prefix sums modulo 2**32 (`count` is plain addition with an inverse).
 AGGREGATES = (
     Aggregate("sum_i32", "count", "int32", "sum"),

@@ -12,7 +12,7 @@ import pytest
 from benchmarks import paper_figures, pictures, power
 from benchmarks.__main__ import main
 from benchmarks.contestants import FUNCTIONS, contestants
-from benchmarks.paper_figures import BLOCKS
+from benchmarks.row_streams import BLOCKS
 from benchmarks.workloads import WORKLOADS
 
 FIGURES = {

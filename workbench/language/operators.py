@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 import pyarrow as pa
 from sqlglot import exp
@@ -15,8 +16,25 @@ from workbench.logical.formats import escaped_like
 from workbench.logical.types import SQL_TYPES, can_cast, is_integer, is_temporal, type_name
 from workbench.time import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND, WEEK, parse_duration
 
-if TYPE_CHECKING:
-    from workbench.language.scalars import ExpressionBinder
+
+class Binder(Protocol):
+    """Who binds what is around a node (:class:`~workbench.language.scalars.ExpressionBinder`), as handlers see it."""
+
+    def inner(self, node: exp.Expr) -> Expression:
+        """A part of the expression."""
+
+    def call(self, name: str, node: exp.Expr, arguments: list[Expression]) -> Expression:
+        """A call of the closed list, with the types of its arguments checked."""
+
+    def error(self, message: str, node: exp.Expr, *, hint: str | None = None) -> QueryError:
+        """An error that underlines a node."""
+
+    def at(self, node: exp.Expr) -> AbstractContextManager[None]:
+        """Where a node's value is read: a fault without a place underlines the node."""
+
+    def source(self, node: exp.Expr) -> str:
+        """What the user has written for a node."""
+
 
 #: Operators and keywords by the class of their node.
 OPERATORS: dict[type[exp.Expr], str] = {
@@ -61,7 +79,7 @@ _MONTHS = {"month": 1, "months": 1, "quarter": 3, "quarters": 3, "year": 12, "ye
 _DATE_SHIFTS: dict[type[exp.Expr], str] = {exp.Add: "date_add", exp.Sub: "date_sub"}
 
 
-def _operator(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _operator(binder: Binder, node: exp.Expr) -> Expression:
     if isinstance(node, (exp.Add, exp.Sub)) and _is_interval(node.expression):
         return _shift(binder, node)
     sides = [binder.inner(node.this), binder.inner(node.expression)]
@@ -79,7 +97,7 @@ def _is_interval(node: exp.Expr) -> bool:
     return isinstance(node, exp.Interval) or (isinstance(node, exp.Add) and _is_interval(node.this))
 
 
-def _shift(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _shift(binder: Binder, node: exp.Expr) -> Expression:
     """A time and an interval: a date stays one if the interval is whole days."""
     value = binder.inner(node.this)
     months, micros = _interval(binder, node.expression)
@@ -94,7 +112,7 @@ def _shift(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     return binder.call("shift", node, [value, Literal(pa.int64(), micros)])
 
 
-def _interval(binder: ExpressionBinder, node: exp.Expr) -> tuple[int, int]:
+def _interval(binder: Binder, node: exp.Expr) -> tuple[int, int]:
     """Months and microseconds of an interval."""
     if isinstance(node, exp.Add):
         sides = _interval(binder, node.this), _interval(binder, node.expression)
@@ -112,18 +130,18 @@ def _interval(binder: ExpressionBinder, node: exp.Expr) -> tuple[int, int]:
         return 0, parse_duration(f"{text} {name}".strip())
 
 
-def _alone(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _alone(binder: Binder, node: exp.Expr) -> Expression:
     raise binder.error(
         "an `INTERVAL` stands behind `+` or `-` and a time", node, hint="such as `ts + INTERVAL '90 minutes'`"
     )
 
 
-def _distinct_from(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _distinct_from(binder: Binder, node: exp.Expr) -> Expression:
     same = binder.call("null_safe_equal", node, [binder.inner(node.this), binder.inner(node.expression)])
     return binder.call("not", node, [same])
 
 
-def _escape(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _escape(binder: Binder, node: exp.Expr) -> Expression:
     """``LIKE ... ESCAPE``: the pattern with the usual backslash."""
     like, escape = node.this, node.expression
     pattern = binder.inner(like.expression)
@@ -136,14 +154,14 @@ def _escape(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     return binder.call("not", node, [call]) if like.args.get("negate") else call
 
 
-def _negate(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _negate(binder: Binder, node: exp.Expr) -> Expression:
     if isinstance(node.this, exp.Literal) and not node.this.is_string:
         with binder.at(node):
             return number(f"-{node.this.this}")
     return binder.call("negate", node, [binder.inner(node.this)])
 
 
-def _is(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _is(binder: Binder, node: exp.Expr) -> Expression:
     value = binder.inner(node.this)
     if isinstance(node.expression, exp.Null):
         return binder.call("is_null", node, [value])
@@ -152,14 +170,14 @@ def _is(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     raise binder.error("`IS` takes NULL, TRUE, FALSE or DISTINCT FROM", node)
 
 
-def _not(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _not(binder: Binder, node: exp.Expr) -> Expression:
     inner = node.this
     if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
         return binder.call("is_not_null", node, [binder.inner(inner.this)])
     return binder.call("not", node, [binder.inner(inner)])
 
 
-def _in(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _in(binder: Binder, node: exp.Expr) -> Expression:
     if not node.expressions:
         raise binder.error(
             f"`{binder.source(node)}` is not supported",
@@ -169,14 +187,14 @@ def _in(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     return binder.call("in", node, [binder.inner(each) for each in (node.this, *node.expressions)])
 
 
-def _between(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _between(binder: Binder, node: exp.Expr) -> Expression:
     value = binder.inner(node.this)
     low = binder.call("greater_equal", node, [value, binder.inner(node.args["low"])])
     high = binder.call("less_equal", node, [value, binder.inner(node.args["high"])])
     return binder.call("and", node, [low, high])
 
 
-def _case(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _case(binder: Binder, node: exp.Expr) -> Expression:
     arguments = []
     subject = None if node.this is None else binder.inner(node.this)
     for branch in node.args["ifs"]:
@@ -189,7 +207,7 @@ def _case(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     return binder.call("case", node, arguments)
 
 
-def _cast(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _cast(binder: Binder, node: exp.Expr) -> Expression:
     written = node.args["to"].sql(dialect="spark").casefold()
     target = SQL_TYPES.get(written)
     if target is None:
@@ -204,11 +222,11 @@ def _cast(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         return fold_cast(argument, target, safe=bool(node.args.get("safe")))
 
 
-def _extract(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _extract(binder: Binder, node: exp.Expr) -> Expression:
     return _part(binder, node, node.this, node.expression)
 
 
-def _part(binder: ExpressionBinder, node: exp.Expr, part: exp.Expr, time: exp.Expr) -> Expression:
+def _part(binder: Binder, node: exp.Expr, part: exp.Expr, time: exp.Expr) -> Expression:
     name = part.name.casefold()
     if name not in PARTS:
         hint = _OTHER_PARTS.get(name) or did_you_mean(name, PARTS, "part")
@@ -216,7 +234,7 @@ def _part(binder: ExpressionBinder, node: exp.Expr, part: exp.Expr, time: exp.Ex
     return binder.call(PARTS[name], node, [binder.inner(time)])
 
 
-def _trim(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _trim(binder: Binder, node: exp.Expr) -> Expression:
     characters = node.args.get("expression")
     written = binder.source(node).casefold()
     if characters is not None and " from " not in written.replace("\n", " "):
@@ -227,7 +245,7 @@ def _trim(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     return binder.call(_TRIMS[node.args.get("position") or ""], node, [binder.inner(each) for each in arguments])
 
 
-def _date_part(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _date_part(binder: Binder, node: exp.Expr) -> Expression:
     """``date_part('hour', ts)``: ``EXTRACT`` with a comma."""
     parts = node.expressions
     if len(parts) != 2 or not isinstance(parts[0], exp.Literal):
@@ -235,7 +253,7 @@ def _date_part(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     return _part(binder, node, parts[0], parts[1])
 
 
-def _difference(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _difference(binder: Binder, node: exp.Expr) -> Expression:
     """``timestampdiff(SECOND, start, end)``: whole units; ``datediff(end, start)`` with two dates are days."""
     parts = node.expressions
     if len(parts) != 3 and node.name.casefold() != "timestampdiff":
@@ -249,7 +267,7 @@ def _difference(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     return binder.call("div", node, [between, Literal(pa.int64(), unit)])
 
 
-def _position(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+def _position(binder: Binder, node: exp.Expr) -> Expression:
     """``POSITION('x' IN s)``, or the same with a comma."""
     inner = node.expressions[0] if node.expressions else None
     if isinstance(inner, exp.In) and inner.args.get("field") is not None:
@@ -257,7 +275,7 @@ def _position(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     return binder.call("locate", node, [binder.inner(each) for each in node.expressions])
 
 
-def refuse_unsteady(binder: ExpressionBinder, node: exp.Expr) -> None:
+def refuse_unsteady(binder: Binder, node: exp.Expr) -> None:
     """Raise QueryError for a name of SQL whose value is another one each time it is asked."""
     if node.name.casefold() in _UNSTEADY:
         raise binder.error(
@@ -279,7 +297,7 @@ _UNSTEADY = {
     "localtimestamp",
 }
 
-Handler = Callable[["ExpressionBinder", exp.Expr], Expression]
+Handler = Callable[[Binder, exp.Expr], Expression]
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
     **dict.fromkeys(OPERATORS, _operator),

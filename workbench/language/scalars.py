@@ -12,7 +12,7 @@ from sqlglot import exp
 from workbench.algebra import AGGREGATES, Aggregate
 from workbench.errors import QueryError, did_you_mean
 from workbench.language.literals import convert, moment, number
-from workbench.language.operators import HANDLERS, NAMED_HANDLERS, Handler, refuse_unsteady
+from workbench.language.operators import HANDLERS, NAMED_HANDLERS, refuse_unsteady
 from workbench.language.relations import Relation
 from workbench.language.sql import SqlText
 from workbench.language.windows import is_form, refuse_form, window_forms
@@ -356,7 +356,7 @@ def _times_from_text(arguments: list[Expression], constants: tuple[int, ...]) ->
     ]
 
 
-_HANDLERS: dict[type[exp.Expr], Handler] = {
+_HANDLERS: dict[type[exp.Expr], Callable[[ExpressionBinder, exp.Expr], Expression]] = {
     **HANDLERS,
     exp.Column: ExpressionBinder._column,
     exp.Literal: ExpressionBinder._literal,

@@ -3,7 +3,8 @@
 from workbench.plan.changing import Carried, Passage, carry, passage
 from workbench.plan.drawing import PlanView
 from workbench.plan.explain import explain
-from workbench.plan.grids import Bounds, Grid, grid_of, slice_edges
+from workbench.plan.grid import Bounds, Grid
+from workbench.plan.grids import grid_of, slice_edges
 from workbench.plan.gridset import GridSet
 from workbench.plan.shared import Assembly, Fold, Ingredient, Partial, QueryPlan, SharedPlan
 from workbench.plan.sharing import compile_workload, stream_time

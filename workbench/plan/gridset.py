@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.logical import ContextFree, Window
-from workbench.plan.grids import Bounds, grid_of
+from workbench.plan.grid import Bounds
+from workbench.plan.grids import grid_of
 
 Array = npt.NDArray[Any]
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from workbench.logical import UserGrid
-from workbench.plan.grids import Array, Bounds, Grid
+from workbench.plan.grid import Array, Bounds, Grid
 from workbench.time import LIMIT, format_time
 
 #: Times that no row has; the first and the last watermark are beyond them.

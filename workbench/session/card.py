@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from workbench.results import Status
+from workbench.session.status import QueryStatus
 from workbench.time import format_time
-
-if TYPE_CHECKING:
-    from workbench.session.live import QueryStatus
 
 #: Colours of the page it stands in (JupyterLab's variables), light where it has none.
 _INK, _MUTED = "var(--jp-ui-font-color1, #1f2933)", "var(--jp-ui-font-color2, #5f6b7a)"

@@ -1,0 +1,75 @@
+"""How a query is doing, as its handle says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.time import format_time
+
+
+@dataclass(frozen=True)
+class QueryStatus:
+    """How a query is doing; times in microseconds, None before the first row.
+
+    ``state`` is starting, running, finished, stopped or failed. ``rows`` counts those read for the whole shared
+    plan, ``late`` the rows of this query that missed at least one window, ``backward`` those that were left out as
+    their measure goes back (the first of them in ``gone_back``), ``ahead`` those too far in the future to
+    move the watermark, ``dropped`` those that the source could not read and was told to leave out. ``slices`` and
+    ``tuples`` (rows) are what the shared plan keeps; ``merges``, ``splits`` and ``recomputations`` count what rows
+    out of order have made of its slices and windows so far. ``resumed`` tells, on an older checkpoint, what went on
+    from there and what began.
+    """
+
+    query: str
+    state: str
+    rows: int
+    rows_per_s: float
+    batches: int
+    batch_seconds: float
+    watermark: int | None
+    max_event: int | None
+    late: int
+    backward: int
+    ahead: int
+    dropped: int
+    windows: dict[str, dict[str, int]]
+    slices: int
+    tuples: int
+    state_bytes: int
+    error: str | None
+    resumed: str | None = None
+    gone_back: str | None = None
+    merges: int = 0
+    splits: int = 0
+    recomputations: int = 0
+
+    def __str__(self) -> str:
+        def moment(time: int | None) -> str:
+            return "none yet" if time is None else format_time(time)
+
+        lines = [
+            f"{self.query}: {self.state}",
+            f"  rows       {self.rows:,} read, {self.rows_per_s:,.0f}/s, {self.late:,} late",
+            f"  watermark  {moment(self.watermark)}, latest row {moment(self.max_event)}",
+            f"  batches    {self.batches:,}, {self.batch_seconds:.2f} s each",
+            f"  state      {self.slices:,} slices, {self.tuples:,} rows kept, {self.state_bytes:,} bytes",
+        ]
+        if self.backward:
+            lines.insert(2, f"  measure    {self.backward:,} rows went back and were left out: {self.gone_back}")
+        if self.merges or self.splits or self.recomputations:
+            work = f"{self.merges:,} merges, {self.splits:,} splits, {self.recomputations:,} recomputations"
+            lines.append(f"  slicing    {work}")
+        if self.ahead:
+            lines.insert(3, f"  future     {self.ahead:,} rows ahead of the clock do not move the watermark")
+        if self.resumed:
+            lines.append(f"  checkpoint {self.resumed}")
+        if self.dropped:
+            lines.insert(3, f"  dropped    {self.dropped:,} rows that could not be read")
+        for label, counts in self.windows.items():
+            text = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+            lines.append(f"  windows    {label}: {text or 'none yet'}")
+        if self.error:
+            lines.append(f"  error      {self.error}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
