@@ -142,7 +142,8 @@ def shared_source(kind: PartialKind) -> str:
     text = t.text("over", parameters, names)
     if kind.name != "sum_float":
         return text
-    more = "from workbench.kernels.peers import own, row_counts, spread\nfrom workbench.kernels.streaming import deal, settle, stream"
+    peers, streaming = "own, row_counts, spread", "deal, settle, stream"
+    more = f"from workbench.kernels.peers import {peers}\nfrom workbench.kernels.streaming import {streaming}"
     return text.replace("\n", f"\n{more}\n", 1)
 
 

@@ -14,21 +14,35 @@ import itertools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from workbench.results.bundles import ResultBundle, Targets
 from workbench.results.shapes import ResultBatch
-
-if TYPE_CHECKING:
-    from workbench.results.store import QueryResults
-
-    #: A store, and the levels by which results for it count (None: its own).
-    Place = tuple[QueryResults, tuple[str, ...] | None]
 
 #: Targets of a bundle from which on a shelf costs less than its stores.
 MANY = 8
 #: Windows that may wait on one shelf.
 _HELD = 1 << 20
+
+
+class Store(Protocol):
+    """What takes its part of bundles from shelves, by :meth:`Shelf.take`, when somebody reads it."""
+
+    def join(self, shelf: Shelf) -> None:
+        """From now on results may wait on a shelf as well."""
+
+    def leave(self, shelf: Shelf) -> None:
+        """Take what waits on a shelf, and nothing from there any more."""
+
+    def settle(self) -> None:
+        """Put everything that has come into its place."""
+
+    def tell(self) -> None:
+        """The listeners are told that something has changed."""
+
+
+#: A store, and the levels by which results for it count (None: its own).
+Place = tuple[Store, tuple[str, ...] | None]
 
 #: The order of bundles on all shelves: a store that stands on several takes them as they came.
 _order = itertools.count()
@@ -63,14 +77,14 @@ class _Waiting:
 class Shelf:
     """Bundles of the same targets on their way to stores. One thread puts, any number of them read the stores."""
 
-    def __init__(self, members: Mapping[QueryResults, Member]) -> None:
+    def __init__(self, members: Mapping[Store, Member]) -> None:
         self._members = dict(members)
         self._lock = threading.Lock()
         self._waiting: list[_Waiting] = []
         self._rows = 0
         self._first = 0  # bundles that are dropped
         self._taken = dict.fromkeys(self._members, 0)
-        self._watched: tuple[QueryResults, ...] = ()
+        self._watched: tuple[Store, ...] = ()
         for store in self._members:
             store.join(self)
 
@@ -88,7 +102,7 @@ class Shelf:
             if _batches(bundle, self._members[store]):
                 store.tell()
 
-    def take(self, store: QueryResults) -> list[Part]:
+    def take(self, store: Store) -> list[Part]:
         """What has come for a store since it asked last, oldest first; nothing once it has left."""
         with self._lock:
             if store not in self._taken:
@@ -106,7 +120,7 @@ class Shelf:
                 self._first += 1
             return parts
 
-    def watch(self, store: QueryResults, wanted: bool) -> None:
+    def watch(self, store: Store, wanted: bool) -> None:
         """Whether somebody listens to a store."""
         with self._lock:
             others = tuple(each for each in self._watched if each is not store)
@@ -147,7 +161,7 @@ class Shelves:
         """
         shelf = self._known.get((targets, version))
         if shelf is None:
-            found: dict[QueryResults, Member] = {}
+            found: dict[Store, Member] = {}
             for number, name in enumerate(targets.names):
                 place = find(name)
                 if place is not None:

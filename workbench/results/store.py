@@ -5,7 +5,8 @@ The writer (a Spark callback or the in-process engine) hands over whole batches 
 (query, level, key, window), and the newest one stands.
 
 What comes in waits until somebody reads, or until much of it waits: a hundred queries at which nobody looks cost a
-writer next to nothing. Results of queries that are alike wait on a shelf (:mod:`workbench.results.shelf`), once for all.
+writer next to nothing. Results of queries that are alike wait on a shelf (:mod:`workbench.results.shelf`), once for
+all of them.
 """
 
 from __future__ import annotations

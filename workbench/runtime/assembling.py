@@ -108,7 +108,7 @@ class Assembler:
         return found
 
     def _used(self, fold: int, assemblies: Sequence[Assembly]) -> dict[int, Array]:
-        """Which of the assemblies use a partial, for each that some use; known where they are those of the last time."""
+        """Which of the assemblies use a partial, for each that some do; remembered for those of the last call."""
         known, used = self._uses.get(fold, ((), {}))
         if known is not assemblies:
             used = {

@@ -178,8 +178,9 @@ def encode_report(report: Report) -> bytes:
     place = {name: number for number, name in enumerate(shared)}
     header["columns"] = [[len(columns.keys), columns.numbers is None] for columns in shared.values()]
     header["bundles"] = [[len(bundle.targets), place[id(bundle.columns)]] for bundle in report.bundles]
-    sides = [[np.zeros(0, np.int64), *(getattr(each, side) for each in report.bundles)] for side in ("lows", "highs")]
-    bounds = pa.record_batch([pa.array(np.concatenate(side)) for side in sides], names=["low", "high"])
+    none = np.zeros(0, np.int64)
+    lows, highs = ([none, *(getattr(each, side) for each in report.bundles)] for side in ("lows", "highs"))
+    bounds = pa.record_batch([pa.array(np.concatenate(side)) for side in (lows, highs)], names=["low", "high"])
     tables: list[pa.RecordBatch | bytes] = [_targets_written(tuple(each.targets for each in report.bundles)), bounds]
     for columns in shared.values():
         sides = [columns.starts, columns.status, columns.revisions]
@@ -201,7 +202,9 @@ def _targets_written(every: tuple[Targets, ...]) -> bytes:
 def _targets_read(body: bytes, sizes: tuple[int, ...]) -> tuple[Targets, ...]:
     """Inverse of :func:`_targets_written`, so many targets to each bundle."""
     names, levels = (tuple(column.to_pylist()) for column in _read(body).columns)
-    return tuple(Targets(names[low:high], levels[low:high]) for low, high in pairwise(np.cumsum([0, *sizes]).tolist()))
+    return tuple(
+        Targets(names[low:high], levels[low:high]) for low, high in pairwise(np.cumsum([0, *sizes]).tolist())
+    )
 
 
 def decode_report(payload: bytes) -> Report:

@@ -98,7 +98,7 @@ class Delivery:
                     self._shelves.of(bundle.targets, place, report.plan).put(bundle)
                 for name, batch in bundle.batches() if with_sinks or not many else ():
                     outlet = outlets.get(name)
-                    since = None if outlet is None or many and not outlet.sinks else outlet.since(report.plan)
+                    since = None if outlet is None or (many and not outlet.sinks) else outlet.since(report.plan)
                     if since is not None:
                         found[name, since].append(batch)
         return found

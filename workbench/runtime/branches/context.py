@@ -240,7 +240,9 @@ class ContextWindows(Branch):
         matrices = LeafMatrices(leaves, self._folder.kinds)
         ranges = Ranges(np.zeros(len(told), np.int64), told.first, told.last)
         found = self._assembler.assemble(self._fold, [kind.assembly], ranges, matrices)
-        partials = {index: tuple(column[:, 0].copy() for column in found.of(index)) for index in kind.assembly.partials}
+        partials = {
+            index: tuple(column[:, 0].copy() for column in found.of(index)) for index in kind.assembly.partials
+        }
         keys = [column.take(pa.array(told.keys)) for column in self.table.arrays()]
         bounds = Bounds(told.starts, told.ends)
         return emit_cells(kind.alike, Cells(bounds, keys, partials, status, revisions, told.numbers))
