@@ -36,7 +36,7 @@ def test_every_row_has_the_value_of_its_moment_and_no_other_row_is_touched(peers
     whole: Any = np.full(int(at[-1]) + 4, -1.0)
     spread(values, at, whole[before : at[-1]])
     dealt: Any = np.full(int(at[-1]) + 4, -1.0)
-    owners = np.full(int(at[-1]) - before, -1, np.int32)
+    owners = np.full(int(at[-1]) - before, -1, np.int16)
     own(at, owners)
     deal(values, owners, dealt[before : at[-1]])
     streamed = np.full(len(values) + 2, -1.0)

@@ -28,9 +28,9 @@ from workbench.algebra import PartialKind
 from workbench.codegen.text import KernelText
 
 #: Rows at a time: of few rows each, of all frames.
-_NEAR_TILE, _TILE = 1024, 512
+_NEAR_TILE, _TILE = 1024, 2048
 #: Rows of the moments of a tile up to which each is dealt its result; where there are more, they are spread.
-_ROWS = 8 * _TILE
+_ROWS = 4 * _TILE
 #: Windows that begin one after the other, or at the same row, from which on they are told by two bounds.
 _REGULAR = 32
 
@@ -176,7 +176,7 @@ def _opening(t: KernelText) -> None:
     t.each("    back# = np.empty(frames, x#.dtype)")
     t.each(f"    w#, held# = np.empty({_TILE}, x#.dtype), np.empty({_TILE}, x#.dtype)")
     if t.kind.name == "sum_float":
-        t(f"    owners = np.empty({_ROWS}, np.int32)")
+        t(f"    owners = np.empty({_ROWS}, np.int16)")
     t.stack_room("    ")
 
 
