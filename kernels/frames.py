@@ -215,8 +215,10 @@ def _regular(
     step = steps[row // chunk]
     if step <= 0:
         return low, 0, 0
-    since = times[row] - preceding
-    low = place(times, max(low, head), row, since)
+    since, low = times[row] - preceding, max(low, head)
+    # Mostly it begins where the last one did, or a row further: no search.
+    if times[low] < since:
+        low = low + 1 if times[low + 1] >= since else place(times, low + 2, row, since)
     ahead = times[low] - since
     if ahead < step and steps[low // chunk] == step:
         return low, min(stop - row, chunk - low % chunk), 1

@@ -25,14 +25,23 @@ Array = npt.NDArray[Any]
 NO_MOMENTS = np.zeros(0, np.int32)
 
 
-def _begin_moments(times: Array, runs: Array, begin: int, end: int, starts: Array) -> int:
-    """The rows of ``[begin, end)`` that begin a moment, into ``starts`` (room for one more); returns how many."""
-    found, run = 0, place(runs, 0, runs.size, begin)
-    for row in range(begin, end):
-        first = row == runs[run]
-        run += first
-        starts[found] = row
-        found += first or times[row] != times[row - 1]
+def _begin_moments(times: Array, runs: Array, begin: int, end: int, starts: Array, moments: Array) -> int:
+    """The rows of ``[begin, end)`` that begin a moment, into ``starts``, and their times; returns how many.
+
+    There is room for one more than the rows: each is written before it is known whether it begins one.
+    """
+    found, run, row = 0, place(runs, 0, runs.size, begin + 1) - 1, begin
+    while row < end:
+        while row >= runs[run + 1]:
+            run += 1
+        starts[found], moments[found] = row, times[row]
+        found += row == runs[run] or times[row] != times[row - 1]
+        stop = min(runs[run + 1], end)
+        for i in range(row + 1, stop):
+            now = times[np.uint64(i)]
+            starts[np.uint64(found)], moments[np.uint64(found)] = i, now
+            found += now != times[np.uint64(i - 1)]
+        row = stop
     return found
 
 
@@ -82,3 +91,14 @@ def _spread(values: Array, at: Array, out: Array) -> None:
 
 
 spread = jit(_spread)
+
+
+def _own(at: Array, owners: Array) -> None:
+    """The place of each row's moment among those of ``at``, for the first ``owners.size`` rows of theirs."""
+    origin = at[0]
+    for moment in range(at.size - 1):
+        for row in range(at[moment] - origin, min(at[moment + 1] - origin, owners.size)):
+            owners[np.uint64(row)] = moment
+
+
+own = jit(_own)

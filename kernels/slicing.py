@@ -12,6 +12,8 @@ import numpy.typing as npt
 from workbench.kernels.later import Later
 
 Array = npt.NDArray[Any]
+#: Edges that follow each other at equal distances: (period, phase), a row each.
+Progressions = Sequence[tuple[int, int]] | Array
 
 #: Where the slice before the first edge begins: half of the range of int64, as all times are.
 BEFORE = -(2**62)
@@ -74,7 +76,7 @@ def ordered(times: Array) -> bool:
 NO_EDGES = np.zeros(0, np.int64)
 
 
-def cut(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES, unit: int = 1) -> Slices | None:
+def cut(times: Array, edges: Progressions, others: Array = NO_EDGES, unit: int = 1) -> Slices | None:
     """The slices of rows in order of time, or None where it would not be cheaper than to look at every row.
 
     ``edges`` and ``others`` are as for :func:`slice_starts`, in microseconds; ``unit`` is the number of microseconds
@@ -93,7 +95,7 @@ def cut(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES
 
 def slices_of(
     times: Array,
-    edges: Sequence[tuple[int, int]],
+    edges: Progressions,
     others: Array = NO_EDGES,
     extent: tuple[int, int] | None = None,
 ) -> Slices:
@@ -154,7 +156,7 @@ def _locate(times: Array, starts: Array, table: Array, shift: int) -> tuple[Arra
 _compiled = Later(_locate, [(NO_EDGES, np.zeros(2, np.int64), np.zeros(1, np.uint64), 0)])
 
 
-def _edges_between(first: int, last: int, edges: Sequence[tuple[int, int]], others: Array, most: int) -> Array | None:
+def _edges_between(first: int, last: int, edges: Progressions, others: Array, most: int) -> Array | None:
     """The edge at or before ``first`` and all in ``(first, last]``, ascending; None if more than ``most``."""
     periods, phases = np.array(edges, np.int64).reshape(-1, 2).T
     before = first - (first - phases) % periods
@@ -170,7 +172,7 @@ def _edges_between(first: int, last: int, edges: Sequence[tuple[int, int]], othe
     return np.unique(np.concatenate([[start], inner, listed[listed <= last]]).astype(np.int64))
 
 
-def slice_starts(times: Array, edges: Sequence[tuple[int, int]], others: Array = NO_EDGES) -> Array:
+def slice_starts(times: Array, edges: Progressions, others: Array = NO_EDGES) -> Array:
     """Start of the slice ``[start, next edge)`` of each time.
 
     Edges are the (period, phase) progressions and ``others``, which ascend. The start is the latest edge not after
@@ -178,7 +180,7 @@ def slice_starts(times: Array, edges: Sequence[tuple[int, int]], others: Array =
     Cost: one pass per progression.
     """
     starts: Array | None = None
-    if len(others) or not edges:
+    if len(others) or not len(edges):
         starts = np.append(others, BEFORE)[np.searchsorted(others, times, "right") - 1]
     for period, phase in edges:
         last = times - (times - phase) % period

@@ -194,15 +194,17 @@ def _windows(name: str, answer: Any) -> dict[tuple[int, int | None, int], float]
 
 
 def _our_window(name: str, answer: Any, size: int, key: int | None, end: int) -> float:
+    from workbench.results import batches_of
+
     query = f"q_{SIZES.index(size) + 1}" if name == "global" and size != SIZES[0] else "q"
     start = (end - size + 1) * 1_000_000
     wanted = f"sensor-{key:04d}" if name == "text" else key
-    for batch in (batch for asked, batch in answer if asked == query):
-        rows = np.flatnonzero(batch.starts == start)
+    for own in (batch.own() for asked, batch in batches_of(answer) if asked == query):
+        rows = np.flatnonzero(own.starts == start)
         if key is not None:
-            rows = rows[[value == wanted for value in batch.keys[0].take(pa.array(rows)).to_pylist()]]
+            rows = rows[[value == wanted for value in own.keys[0].take(pa.array(rows)).to_pylist()]]
         if len(rows):
-            return float(batch.values[0][int(rows[0])].as_py())
+            return float(own.values[0][int(rows[0])].as_py())
     raise peers.Mismatch(f"{name}: no window of {size} s that ends with second {end} of key {key}")
 
 

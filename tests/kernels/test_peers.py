@@ -8,15 +8,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.kernels.peers import begin_moments, spread
+from workbench.kernels.peers import begin_moments, own, spread
+from workbench.kernels.streaming import deal, stream
 
 
 def moments(times: list[int], runs: list[int], cut: int) -> list[int]:
     """Found in two parts, as by two threads."""
     found: list[int] = []
     for low, high in ((0, cut), (cut, len(times))):
-        starts = np.full(high - low + 1, -1, np.int32)
-        count = begin_moments(np.array(times), np.array(runs), low, high, starts)
+        starts, when = np.full(high - low + 1, -1, np.int32), np.full(high - low + 1, -1)
+        count = begin_moments(np.array(times), np.array(runs), low, high, starts, when)
+        assert when[:count].tolist() == [times[row] for row in starts[:count]]
         found += starts[:count].tolist()
     return found
 
@@ -33,7 +35,14 @@ def test_every_row_has_the_value_of_its_moment_and_no_other_row_is_touched(peers
     values = np.arange(len(peers)) + 10.0
     whole: Any = np.full(int(at[-1]) + 4, -1.0)
     spread(values, at, whole[before : at[-1]])
+    dealt: Any = np.full(int(at[-1]) + 4, -1.0)
+    owners = np.full(int(at[-1]) - before, -1, np.int16)
+    own(at, owners)
+    deal(values, owners, dealt[before : at[-1]])
+    streamed = np.full(len(values) + 2, -1.0)
+    stream(values, streamed[1:-1])
+    assert streamed.tolist() == [-1.0, *values, -1.0]
     expected = (
         [-1.0] * before + [value for value, n in zip(values, peers, strict=True) for _ in range(n)] + [-1.0] * 4
     )
-    assert whole.tolist() == expected
+    assert whole.tolist() == dealt.tolist() == expected

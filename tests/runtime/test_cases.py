@@ -116,6 +116,61 @@ def test_t2_t3_the_unit_and_the_bounds() -> None:
     assert run("count(*)", [(0, 1.0), (1.999999, 1.0), (2.0, 1.0)]) == {-1: 1, 0: 2, 1: 2, 2: 1}
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("form", ["window(ts, '1 second')", "gap_window(ts, '1 second')"])
+def test_t2_whatever_unit_times_come_in(unit: str, form: str) -> None:
+    """[pandas] rows at 0, 2, 3, 6 s and a window of 1 s: each is alone in its window, never with all before it."""
+    stamps = pa.array([0, 2, 3, 6]).cast(pa.timestamp("s", "UTC")).cast(pa.timestamp(unit, "UTC"))
+    table = pa.table({"ts": stamps, "v": [1, 2, 4, 8]})
+    stream = Stream("s", table.schema, "ts", 0)
+    queries = parse_queries(f"SELECT sum(v) AS r FROM s GROUP BY {form}", {"s": stream}, name="q")
+    found = Engine(compile_workload(Workload(stream, queries))).run([table])["q"].table()
+    starts = [start.timestamp() for start in found.column("window_start").to_pylist()]
+    assert dict(zip(starts, found.column("r").to_pylist(), strict=True)) == {0: 1, 2: 2, 3: 4, 6: 8}
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_t2_frames_whatever_unit_times_come_in(unit: str) -> None:
+    """[pandas] the same with frames: the last second before 3 s holds 2 s as well, both ends included."""
+    stamps = pa.array([0, 2, 3, 6]).cast(pa.timestamp("s", "UTC")).cast(pa.timestamp(unit, "UTC"))
+    table = pa.table({"ts": stamps, "v": [1, 2, 4, 8]})
+    stream = Stream("s", table.schema, "ts", 0)
+    over = "ORDER BY ts RANGE INTERVAL '1' SECOND PRECEDING"
+    queries = parse_queries(f"SELECT sum(v) OVER ({over}) AS r FROM s", {"s": stream}, name="q")
+    plan = compile_workload(Workload(stream, queries))
+    for results in (Engine(plan).run([table]), Engine(plan).run_table(table)):
+        assert results["q"].table().column("r").to_pylist() == [1, 2, 6, 8]
+
+
+def test_t8_t9_times_that_lose_digits_or_do_not_fit_are_errors_with_column_and_value() -> None:
+    """[Spark, delta-rs] nothing is cut off and nothing wraps around."""
+    for stamps, value in [
+        (pa.array([1_000, 1_001]).cast(pa.timestamp("ns", "UTC")), "1001"),
+        (pa.array([0, 10**15]).cast(pa.timestamp("s", "UTC")), "1000000000000000"),
+        (pa.array([0, 2**62 + 1]).cast(pa.timestamp("us", "UTC")), "4,611,686,018,427,387,905"),
+    ]:
+        table = pa.table({"ts": stamps, "v": [1, 2]})
+        stream = Stream("s", table.schema, "ts", 0)
+        for sql in (
+            "SELECT sum(v) AS r FROM s GROUP BY window(ts, '1 second')",
+            "SELECT sum(v) OVER (ORDER BY ts RANGE INTERVAL '1' SECOND PRECEDING) AS r FROM s",
+        ):
+            plan = compile_workload(Workload(stream, parse_queries(sql, {"s": stream}, name="q")))
+            for run_it in (lambda engine, rows: engine.run([rows]), lambda engine, rows: engine.run_table(rows)):
+                with pytest.raises(DataError, match=r"a time in column `ts` .*" + value):
+                    run_it(Engine(plan), table)
+
+
+def test_t9_a_year_behind_9999_is_a_time_like_any_other() -> None:
+    """[delta-rs] year 20000 in microseconds fits; what Python's datetime cannot show is there as a number."""
+    micros = 568_971_820_800 * SECOND
+    table = pa.table({"ts": pa.array([micros]).cast(pa.timestamp("us", "UTC")), "v": [1]})
+    stream = Stream("s", table.schema, "ts", 0)
+    queries = parse_queries("SELECT sum(v) AS r FROM s GROUP BY window(ts, '1 day')", {"s": stream}, name="q")
+    found = Engine(compile_workload(Workload(stream, queries))).run([table])["q"].table()
+    assert found.column("window_start").cast(pa.int64()).to_pylist() == [micros]
+
+
 def test_t4_before_1970() -> None:
     """[Spark, flink, flux] floor division, not truncation."""
     assert run("count(*)", [(-0.5, 1.0)]) == {-2: 1, -1: 1}

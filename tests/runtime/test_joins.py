@@ -17,6 +17,7 @@ from workbench.logical import Stream, Workload
 from workbench.logical import joins as static
 from workbench.logical.joins import StaticTable
 from workbench.plan import SharedPlan, compile_workload
+from workbench.results import batches_of
 from workbench.runtime.engine import Engine
 from workbench.runtime.reference import reference
 from workbench.runtime.table import TableRunner
@@ -69,7 +70,7 @@ def test_same_as_nested_loops(batches: list[pa.Table], table: pa.Table, key: str
     whole = pa.concat_tables(batches)
     expected, _ = reference(workload, [whole])
     engine = Engine(plan)
-    for query, batch in TableRunner(plan, 2).run(whole):
+    for query, batch in batches_of(TableRunner(plan, 2).run(whole)):
         engine.results[query].apply([batch])
     for name, answer in expected.items():
         assert_same(answer_of(engine.results[name]), answer)

@@ -14,6 +14,7 @@ from strategies import SECOND, streams, workloads
 from workbench.language import parse_queries
 from workbench.logical import Stream, Workload
 from workbench.plan import SharedPlan, compile_workload
+from workbench.results import batches_of
 from workbench.runtime.engine import Engine
 from workbench.runtime.reference import Answer, reference
 from workbench.runtime.table import Limits, TableRunner
@@ -29,7 +30,7 @@ PATHS = {
 
 def answers(plan: SharedPlan, table: pa.Table, threads: int, limits: Limits) -> dict[str, Answer]:
     engine = Engine(plan)
-    for query, batch in TableRunner(plan, threads, limits).run(table):
+    for query, batch in batches_of(TableRunner(plan, threads, limits).run(table)):
         engine.results[query].apply([batch])
     return {name: answer_of(results) for name, results in engine.results.items()}
 

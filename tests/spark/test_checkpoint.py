@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from workbench.errors import EngineError, QueryError
 from workbench.language import parse_queries
 from workbench.logical import Workload
 from workbench.plan import SharedPlan, compile_workload, passage
-from workbench.results import ResultBatch, Status
+from workbench.results import ResultBatch, ResultBundle, Status
 from workbench.runtime import BucketOperator, wire
 from workbench.runtime.wire import Report, encode_report
 from workbench.spark import record
@@ -46,7 +47,8 @@ def batch(rows: list[tuple[str, int, Status, int]], level: int = 0) -> ResultBat
 
 def report(batches: list[tuple[str, ResultBatch]], **facts: Any) -> Report:
     told: dict[str, Any] = {"rows": 10, "ahead": 0, "watermark": 5, "max_event": 9, "late": {"q": 1}, "slices": 1}
-    return Report(**told | {"tuples": 0, "state_bytes": 7, "finished": False} | facts, results=batches)
+    bundles = list(starmap(ResultBundle.of, batches))
+    return Report(**told | {"tuples": 0, "state_bytes": 7, "finished": False} | facts, bundles=bundles)
 
 
 def told(kept: Record) -> dict[Place, tuple[Status, int]]:

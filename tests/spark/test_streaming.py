@@ -15,6 +15,7 @@ from tests.spark.test_runner import LONG, Collector, expected
 from workbench.language import parse_queries
 from workbench.logical import Workload
 from workbench.plan import compile_workload
+from workbench.results import ResultBundle
 from workbench.session import LiveQuery, Session
 from workbench.spark.frames import FrameOptions
 from workbench.spark.streaming import FrameRunner
@@ -82,7 +83,7 @@ def test_a_plan_that_changes_on_a_silent_source(spark: Any, recording: Recorder)
     assert named == {"q", "more"}
     for reports in got.batches:
         for report in reports:
-            report.results[:] = [entry for entry in report.results if entry[0] == "q"]
+            report.bundles[:] = [ResultBundle.of(*entry) for entry in report.results if entry[0] == "q"]
     counts = got.finals(again=True)
     assert sum(n for _, n in counts.values()) == 1_000
     assert {place: n for place, (_, n) in counts.items() if place[0] != "a"} == {

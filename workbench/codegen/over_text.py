@@ -28,7 +28,9 @@ from workbench.algebra import PartialKind
 from workbench.codegen.text import KernelText
 
 #: Rows at a time: of few rows each, of all frames.
-_NEAR_TILE, _TILE = 1024, 512
+_NEAR_TILE, _TILE = 1024, 2048
+#: Rows of the moments of a tile up to which each is dealt its result; where there are more, they are spread.
+_ROWS = 4 * _TILE
 #: Windows that begin one after the other, or at the same row, from which on they are told by two bounds.
 _REGULAR = 32
 
@@ -103,6 +105,14 @@ def shared_source(kind: PartialKind) -> str:
         "        tied = fill_last(times, runs, not at.size, start, stop, peers)",
         "        if tied:",
         "            fill_last(times, runs, False, start, stop, ends)",
+    )
+    if kind.name == "sum_float":
+        t(
+            "        rows = at[stop] - at[start] if wide and at.size else 0",
+            "        if rows:",
+            "            own(at[start:stop + 1], owners[:rows])",
+        )
+    t(
         "        for q in range(frames):",
         "            i, last = 0, ends if tied and not by_time[q] else peers",
         "            while i < count:",
@@ -119,16 +129,34 @@ def shared_source(kind: PartialKind) -> str:
     _irregular(t)
     if kind.name == "sum_float":
         t("            for j in range(count if mean else 0):", "                w0[j] /= n[j]")
-    t("            if wide and at.size:")
-    t.each("                spread(w#[:count], at[start:stop + 1], o#[q, at[start] - origin:at[stop] - origin])")
-    t("            else:")
+    if kind.name == "sum_float":
+        _wide(t)
+    t("            else:" if kind.name == "sum_float" else "            if True:")
     t.each("                o#[q, start - origin:stop - origin] = w#[:count]")
     t("        start = stop")
+    if kind.name == "sum_float":
+        t("    if wide:", "        settle()")
     parameters = ["times", "runs", "at", "steps", "index", "shift", "by_time", "preceding", "x#", "p#", "s#", "unit#"]
     parameters += ["chunk", "begin", "end", "mean", "wide", "origin", "o#"]
     names = "behind, fill_first, fill_last, first_low, look_up, place, regular"
     text = t.text("over", parameters, names)
-    return text.replace("\n", "\nfrom workbench.kernels.peers import row_counts, spread\n", 1)
+    if kind.name != "sum_float":
+        return text
+    peers, streaming = "own, row_counts, spread", "deal, settle, stream"
+    more = f"from workbench.kernels.peers import {peers}\nfrom workbench.kernels.streaming import {streaming}"
+    return text.replace("\n", f"\n{more}\n", 1)
+
+
+def _wide(t: KernelText) -> None:
+    """What is made of a tile to where it stands in the end, each moment's to its rows."""
+    t(
+        "            if wide and rows > owners.size:",
+        "                spread(w0[:count], at[start:stop + 1], o0[q, at[start] - origin:at[stop] - origin])",
+        "            elif wide and at.size:",
+        "                deal(w0[:count], owners[:rows], o0[q, at[start] - origin:at[stop] - origin])",
+        "            elif wide:",
+        "                stream(w0[:count], o0[q, start - origin:stop - origin])",
+    )
 
 
 def _opening(t: KernelText) -> None:
@@ -147,6 +175,8 @@ def _opening(t: KernelText) -> None:
     t.each("    front# = np.empty((frames, room), x#.dtype)")
     t.each("    back# = np.empty(frames, x#.dtype)")
     t.each(f"    w#, held# = np.empty({_TILE}, x#.dtype), np.empty({_TILE}, x#.dtype)")
+    if t.kind.name == "sum_float":
+        t(f"    owners = np.empty({_ROWS}, np.int16)")
     t.stack_room("    ")
 
 

@@ -90,7 +90,8 @@ class GridSet:
     def open_from(self, time: int) -> int:
         """The start of the earliest window of all kinds that ends after a time."""
         begins = self._offset + (self._closed(time) + 1) * self._slide
-        return min([*begins.tolist(), *(self._grids[place].open_from(time) for place in self._others)])
+        others = [self._grids[place].open_from(time) for place in self._others]
+        return min(others + ([int(begins.min())] if len(begins) else []))
 
     def missed(self, starts: Array, time: int) -> Array:
         """Which slices are in a window that ended by then, ``[kind, slice]``."""

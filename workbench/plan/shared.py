@@ -8,7 +8,11 @@ results of queries (:class:`QueryPlan`). All nodes are frozen, hashable and pick
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from workbench.algebra import PARTIALS, PartialKind, user
 from workbench.algebra.registry import plain_name
@@ -126,6 +130,11 @@ class SharedPlan:
     methods: tuple[Method, ...]
     queries: tuple[QueryPlan, ...]
 
+    @cached_property
+    def progressions(self) -> npt.NDArray[np.int64]:
+        """The (period, phase) of each of the ``edges``, a row each."""
+        return np.array([(each.period, each.phase) for each in self.edges], np.int64).reshape(-1, 2)
+
     def of_fold(self, fold: int) -> tuple[Assembly, ...]:
         """The windows over a fold."""
         return tuple(assembly for assembly in self.assemblies if assembly.fold == fold)
@@ -135,7 +144,7 @@ class SharedPlan:
         kinds = dict.fromkeys(partial.kind for fold in self.folds for partial in fold.partials if "#" in partial.kind)
         types = dict.fromkeys(each.window.name for each in self.assemblies if isinstance(each.window, UserWindow))
         exported = user.export(list(kinds)), user_windows.export(list(types))
-        return {**vars(self), "definitions": exported}
+        return {name: vars(self)[name] for name in self.__match_args__} | {"definitions": exported}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         aggregates, types = state.pop("definitions")

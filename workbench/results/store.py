@@ -5,7 +5,8 @@ The writer (a Spark callback or the in-process engine) hands over whole batches 
 (query, level, key, window), and the newest one stands.
 
 What comes in waits until somebody reads, or until much of it waits: a hundred queries at which nobody looks cost a
-writer next to nothing.
+writer next to nothing. Results of queries that are alike wait on a shelf (:mod:`workbench.results.shelf`), once for
+all of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from workbench.errors import QueryError, did_you_mean
 from workbench.results.grid import GridLevel
 from workbench.results.ledger import LedgerLevel
 from workbench.results.shapes import Level, ResultBatch, ResultColumns, Schema, Series, Status
+from workbench.results.shelf import Shelf
 from workbench.time import parse_duration
 
 #: Windows that may wait, and those of which the columns are held meanwhile, those of other queries among them.
@@ -44,6 +46,7 @@ class QueryResults:
         self._waiting_rows = self._held_rows = 0
         self._version = 0
         self._listeners: tuple[Callable[[], None], ...] = ()
+        self._shelves: tuple[Shelf, ...] = ()
 
     def _empty(self) -> list[GridLevel | LedgerLevel]:
         return [self._make(number) for number in range(len(self.schema.levels))]
@@ -57,24 +60,60 @@ class QueryResults:
         """A change under the lock to all that has come; then one version step, and the listeners are told."""
         with self._settled():
             yield
-        self._tell()
-
-    def _tell(self) -> None:
-        """One version step; the listeners are told without the lock."""
-        with self._lock:
             self._version += 1
-            listeners = self._listeners
-        for listener in listeners:
+        self.tell()
+
+    def tell(self) -> None:
+        """The listeners are told that something has changed, without the lock."""
+        for listener in self._listeners:
             listener()
 
     @contextmanager
     def _settled(self) -> Iterator[None]:
         """Under the lock, with everything that has come in its place."""
         with self._lock:
-            self._settle()
+            self.settle()
             yield
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Put everything that has come into its place; readers do so by themselves."""
+        with self._lock:
+            self._pull()
+            self._place()
+
+    def join(self, shelf: Shelf) -> None:
+        """From now on results may wait on a shelf as well."""
+        with self._lock:
+            self._shelves = (*self._shelves, shelf)
+            if self._listeners:
+                shelf.watch(self, True)
+
+    def leave(self, shelf: Shelf) -> None:
+        """Take what waits on a shelf, and nothing from there any more."""
+        with self._lock:
+            self._pull()
+            self._shelves = tuple(each for each in self._shelves if each is not shelf)
+
+    def _pull(self) -> None:
+        """Take what waits on shelves, in the order in which it came. Under the lock."""
+        parts = [part for shelf in self._shelves for part in shelf.take(self)]
+        for part in sorted(parts, key=lambda part: part.order):
+            self._take(part.batches, part.labels)
+
+    def _take(self, batches: Iterable[ResultBatch], labels: Sequence[str] | None) -> None:
+        """Batches that wait from now on, unless many do; one version step. Under the lock."""
+        for batch in self._fit(batches, labels) if labels else batches:
+            rows = batch.high - batch.low
+            if rows > 0:
+                self._waiting.append(batch)
+                self._waiting_rows += rows
+                self._held_rows += len(batch.columns.starts)
+        if self._waiting_rows > _WAITING or self._held_rows > _HELD:
+            self._place()
+        self._version += 1
+
+    def _place(self) -> None:
+        """Put what waits into its place. Under the lock."""
         waiting, self._waiting = self._waiting, []
         self._waiting_rows = self._held_rows = 0
         parts: dict[int, list[ResultColumns]] = {}
@@ -87,7 +126,9 @@ class QueryResults:
     @property
     def version(self) -> int:
         """Grows by one with every applied change; unequal numbers mean that something may have changed."""
-        return self._version
+        with self._lock:
+            self._pull()
+            return self._version
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call ``listener()`` after every change, on the writer's thread, so it must only set a flag.
@@ -96,10 +137,14 @@ class QueryResults:
         """
         with self._lock:
             self._listeners = (*self._listeners, listener)
+            for shelf in self._shelves:
+                shelf.watch(self, True)
 
         def cancel() -> None:
             with self._lock:
                 self._listeners = tuple(each for each in self._listeners if each is not listener)
+                for shelf in () if self._listeners else self._shelves:
+                    shelf.watch(self, False)
 
         return cancel
 
@@ -110,18 +155,9 @@ class QueryResults:
         level that the store does not have are left out.
         """
         with self._lock:
-            for batch in self._fit(batches, labels) if labels else batches:
-                rows = batch.high - batch.low
-                if rows > 0:
-                    self._waiting.append(batch)
-                    self._waiting_rows += rows
-                    self._held_rows += len(batch.columns.starts)
-            if self._waiting_rows > _WAITING or self._held_rows > _HELD:
-                self._settle()
-            self._version += 1
-            listeners = self._listeners
-        for listener in listeners:
-            listener()
+            self._pull()
+            self._take(batches, labels)
+        self.tell()
 
     def _fit(self, batches: Iterable[ResultBatch], labels: Sequence[str]) -> Iterator[ResultBatch]:
         """The batches of levels that are here, by the places they have here."""

@@ -13,13 +13,13 @@ import pyarrow as pa
 from workbench.codegen import AssembleKernel, Scans
 from workbench.logical import Window
 from workbench.plan import Assembly, Bounds, QueryPlan, SharedPlan
-from workbench.results import ResultBatch, ResultColumns
+from workbench.results import ResultBundle, ResultColumns, Targets
 from workbench.runtime.lowering import lower
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
-#: Results with the name of their query.
-Emitted = list[tuple[str, ResultBatch]]
+#: Results with the queries that they are for.
+Emitted = list[ResultBundle]
 
 
 class Leaves(Protocol):
@@ -83,6 +83,7 @@ class Assembler:
             AssembleKernel(plan.folds[method.fold].partials[method.partial].kind, method.algorithm, method.chunk)
             for method in plan.methods
         ]
+        self._uses: dict[int, tuple[Sequence[Assembly], dict[int, Array]]] = {}
 
     def compile(self) -> None:
         """Wait until all compiled variants are there."""
@@ -91,11 +92,11 @@ class Assembler:
 
     def assemble(self, fold: int, assemblies: Sequence[Assembly], ranges: Ranges, leaves: Leaves) -> Windows:
         """Partials of windows of some kinds over a fold. The next call writes over what this one returns."""
-        found = Windows({}, {})
+        found, used = Windows({}, {}), self._used(fold, assemblies)
         for method, kernel in zip(self.plan.methods, self._kernels, strict=True):
-            uses = np.array([method.partial in assembly.partials for assembly in assemblies])
-            if method.fold != fold or not uses.any():
+            if method.fold != fold or method.partial not in used:
                 continue
+            uses = used[method.partial]
             of, first, last, rows = ranges.kind, ranges.first, ranges.last, None
             if not uses.all():
                 mine = uses[of]
@@ -106,19 +107,31 @@ class Assembler:
             found.fields[method.partial], found.rows[method.partial] = fields, rows
         return found
 
+    def _used(self, fold: int, assemblies: Sequence[Assembly]) -> dict[int, Array]:
+        """Which of the assemblies use a partial, for each that some do; remembered for those of the last call."""
+        known, used = self._uses.get(fold, ((), {}))
+        if known is not assemblies:
+            used = {
+                partial: np.array([partial in assembly.partials for assembly in assemblies])
+                for partial in sorted({partial for assembly in assemblies for partial in assembly.partials})
+            }
+            self._uses[fold] = assemblies, used
+        return used
+
 
 @dataclass(frozen=True)
 class Alike:
-    """Results that are lowered in one go: the windows of some kinds, for queries that differ in their names alone.
+    """Results that are lowered in one go: the windows of some kinds, for queries that differ in no value.
 
-    ``targets`` are the place of a kind among the caller's, the query and its level; ``kinds`` the places, ascending,
-    or None if it is all of them.
+    ``places`` are the places of the kinds that the targets take their windows from, among the caller's; ``kinds``
+    those places, ascending, or None if it is all of them.
     """
 
     entry: QueryPlan
     regular: bool
     partials: tuple[int, ...]
-    targets: tuple[tuple[int, str, int], ...]
+    targets: Targets
+    places: Array
     kinds: Array | None
 
     @staticmethod
@@ -136,10 +149,12 @@ class Alike:
                 groups.setdefault(shape, []).append((place, query.name, level))
         alike = []
         for shape, targets in groups.items():
-            entry, kinds = first[shape], np.unique([place for place, _, _ in targets])
+            entry = first[shape]
+            places, names, levels = zip(*targets, strict=True)
+            kinds = np.unique(places)
             partials = {0}.union(*(ingredient.partials for ingredient in entry.ingredients))
-            every = len(kinds) == len(assemblies)
-            alike.append(Alike(entry, shape[0], tuple(partials), tuple(targets), None if every else kinds))
+            every = None if len(kinds) == len(assemblies) else kinds
+            alike.append(Alike(entry, shape[0], tuple(partials), Targets(names, levels), np.array(places), every))
         return alike
 
 
@@ -180,12 +195,9 @@ def emit(
             ),
             regular=group.regular,
         )
-        edges = np.searchsorted(kind[windows], np.arange(group.targets[-1][0] + 2)).tolist()
-        results += [
-            (name, ResultBatch(level, lowered, edges[place], edges[place + 1]))
-            for place, name, level in group.targets
-            if edges[place] < edges[place + 1]
-        ]
+        if len(lowered):
+            edges = np.searchsorted(kind[windows], np.arange(group.places.max() + 2))
+            results.append(ResultBundle(group.targets, lowered, edges[group.places], edges[group.places + 1]))
     return results
 
 
@@ -209,13 +221,13 @@ class Cells:
     numbers: Array | None = None
 
 
-def emit_cells(plan: SharedPlan, assembly: Assembly, cells: Cells) -> Emitted:
+def emit_cells(alike: Sequence[Alike], cells: Cells) -> Emitted:
     """As :func:`emit` for windows of one kind, with everything one entry a result."""
     results: Emitted = []
-    for query, level in assembly.users:
-        entry = plan.queries[query]
-        columns = _lowered(entry, cells, regular=isinstance(assembly.window, Window))
-        results.append((entry.query.name, ResultBatch(level, columns, 0, len(columns))))
+    for group in alike:
+        columns = _lowered(group.entry, cells, regular=group.regular)
+        lows = np.zeros(len(group.targets), np.int64)
+        results.append(ResultBundle(group.targets, columns, lows, lows + len(columns)))
     return results
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from workbench.logical import EachRow
 from workbench.plan import SharedPlan
-from workbench.results import QueryResults
+from workbench.results import MANY, QueryResults, ResultBundle, Shelves
 from workbench.runtime.assembling import Assembler
 from workbench.runtime.folding import Folder
 from workbench.runtime.level1 import Level1
@@ -30,6 +30,7 @@ class Engine:
         self._budget = budget
         self.operators = [BucketOperator(plan) for _ in range(buckets)]
         self.results = {entry.query.name: QueryResults(result_schema(entry), budget) for entry in plan.queries}
+        self._shelves = Shelves()
         self.late = {entry.query.name: 0 for entry in plan.queries}
         self.backward: dict[str, tuple[int, str]] = {}
 
@@ -41,6 +42,7 @@ class Engine:
         self.version += 1
         for operator in self.operators:
             operator.change(plan, self.version)
+        self._shelves.close()
         running = {entry.query: entry.query.name for entry in self.plan.queries}
         kept, counted = self.results, self.late
         names = {entry.query.name for entry in plan.queries if entry.query in running}
@@ -111,14 +113,20 @@ class Engine:
         filled = any(entry.query.fill is not None for entry in self.plan.queries)
         if filled or any(fold.gaps or fold.columns is not None for fold in self.plan.folds):
             return self.run([table])
-        for query, batch in TableRunner(self.plan, threads).run(table):
-            self.results[query].apply([batch])
+        self._store(TableRunner(self.plan, threads).run(table))
         return self.results
+
+    def _store(self, bundles: Iterable[ResultBundle]) -> None:
+        for bundle in bundles:
+            if len(bundle.targets) >= MANY:
+                self._shelves.of(bundle.targets, lambda query: (self.results[query], None)).put(bundle)
+            else:
+                for query, batch in bundle.batches():
+                    self.results[query].apply([batch])
 
     def _take(self, reports: list[Report]) -> None:
         for report in reports:
-            for query, batch in report.results:
-                self.results[query].apply([batch])
+            self._store(report.bundles)
             for query, count in report.late.items():
                 self.late[query] += count
             self.backward = added(self.backward, report.backward)

@@ -40,8 +40,8 @@ class Cut:
     stamps: pa.Array
 
     def times(self) -> Array:
-        """The event time of each row, microseconds."""
-        return micros(self.stamps)
+        """The event time of each row, microseconds; they are known to fit."""
+        return micros(self.stamps, "")
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def cut_batch(batch: pa.RecordBatch, plan: SharedPlan) -> Cut:
     if stamps.null_count:
         batch = batch.filter(stamps.is_valid())
         stamps = batch.column(name)
-    edges = [(edge.period, edge.phase) for edge in plan.edges]
+    edges = plan.progressions
     if not len(stamps):
         return Cut(batch, slices_of(np.zeros(0, np.int64), edges), -LIMIT, stamps)
     unit = _UNITS.get(stamps.type.unit)
@@ -208,7 +208,7 @@ def cut_batch(batch: pa.RecordBatch, plan: SharedPlan) -> Cut:
             others = _other_edges(plan, min(first, last), max(first, last))
             if (slices := cut(times, edges, others, unit)) is not None:
                 return Cut(batch, slices, last, stamps)
-    times = micros(stamps)
+    times = micros(stamps, name)
     first, last = int(times.min()), int(times.max())
     require_near(plan, first, last)
     return Cut(batch, slices_of(times, edges, _other_edges(plan, first, last), (first, last)), last, stamps)
@@ -217,13 +217,21 @@ def cut_batch(batch: pa.RecordBatch, plan: SharedPlan) -> Cut:
 def require_near(plan: SharedPlan, first: int, last: int) -> None:
     """Raises DataError where the first or the last of some times, in microseconds, is out of reach."""
     if last > LIMIT or first < -LIMIT:
-        name = plan.stream.time
-        raise DataError(f"a time in column `{name}` is further than 146,000 years from 1970")
+        name, far = plan.stream.time, last if last > LIMIT else first
+        raise DataError(
+            f"a time in column `{name}` is further than 146,000 years from 1970: {far:,} microseconds from it"
+        )
 
 
-def micros(stamps: pa.Array) -> Array:
-    """Event times in microseconds; none is NULL."""
-    return stamps.cast(pa.timestamp("us", stamps.type.tz)).view(pa.int64()).to_numpy()
+def micros(stamps: pa.Array, name: str) -> Array:
+    """Event times of column ``name`` in microseconds; none is NULL.
+
+    Raises DataError, which has the value, where one does not fit into them or would lose digits.
+    """
+    try:
+        return stamps.cast(pa.timestamp("us", stamps.type.tz)).view(pa.int64()).to_numpy()
+    except pa.ArrowInvalid as error:
+        raise DataError(f"a time in column `{name}` does not fit into microseconds: {error}") from None
 
 
 def _other_edges(plan: SharedPlan, first: int, last: int) -> Array:

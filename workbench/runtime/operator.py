@@ -19,6 +19,7 @@ What is new has not seen the rows so far, so it tells the windows that start beh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,7 +27,7 @@ import pyarrow as pa
 
 from workbench.logical import ContextFree, EachRow, Session
 from workbench.plan import Assembly, SharedPlan, carry
-from workbench.results import ResultBatch
+from workbench.results import ResultBatch, ResultBundle
 from workbench.runtime import wire
 from workbench.runtime.assembling import Assembler, Emitted
 from workbench.runtime.branches.base import Branch, Clock, Work
@@ -134,14 +135,16 @@ class BucketOperator:
         if not self._begun:
             return results
         told: Emitted = []
-        for name, batch in results:
-            begun = self._begun.get((name, batch.level), -LIMIT)
-            if begun > -LIMIT:
+        latest = max(self._begun.values())
+        for bundle in results:
+            if not len(bundle.columns) or int(bundle.columns.starts.min()) >= latest:
+                told.append(bundle)
+                continue
+            for name, batch in bundle.batches():
                 own = batch.own()
-                own = own.pick(own.starts >= begun)
-                batch = ResultBatch(batch.level, own, 0, len(own))
-            if len(batch):
-                told.append((name, batch))
+                own = own.pick(own.starts >= self._begun.get((name, batch.level), -LIMIT))
+                if len(own):
+                    told.append(ResultBundle.of(name, ResultBatch(batch.level, own, 0, len(own))))
         return told
 
     def changes(self) -> StateChanges:
@@ -153,7 +156,7 @@ class BucketOperator:
         state = self.state
         messages = [wire.unpack(wire.Kind.SLICES, payload) for payload in payloads]
         clock = self._tick([header for header, _ in messages])
-        late = dict.fromkeys(range(len(self.plan.queries)), 0)
+        late: Counter[int] = Counter()
         for header, tables in messages:
             self._hand_out(header["folds"], tables, clock, late)
         results = [result for branch in state.branches for result in branch.advance(clock, late)]
@@ -179,7 +182,7 @@ class BucketOperator:
                 state_bytes=sum(branch.nbytes for branch in state.branches),
                 finished=clock.finish,
                 plan=self.version,
-                results=self._told(results),
+                bundles=self._told(results),
             )
         )
 

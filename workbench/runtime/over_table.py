@@ -106,8 +106,9 @@ class OverTable:
         stamps = batch.column(self.plan.stream.time)
         unit = _UNITS.get(stamps.type.unit)
         if unit is None:
-            stamps, unit = stamps.cast(pa.timestamp("us", stamps.type.tz)), 1
-        times = stamps.view(pa.int64()).to_numpy()
+            times, unit = micros(stamps, self.plan.stream.time), 1
+        else:
+            times = stamps.view(pa.int64()).to_numpy()
         frames = frames_needed(self.plan, over_users(self.plan, fold))
         codes: Array | None = None
         if spec.keys:
@@ -179,9 +180,9 @@ class OverTable:
             return times, runs, NO_MOMENTS, lifted
 
         def begin(low: int, high: int) -> tuple[Array, Array]:
-            starts = np.empty(high - low + 1, np.int32)
-            starts = starts[: begin_moments(sealed(times), sealed(runs), low, high, starts)]
-            return starts, times[starts]
+            starts, moments = (room(high - low + 1, kind) for kind in (np.int32, np.int64))
+            found = begin_moments(sealed(times), sealed(runs), low, high, starts, moments)
+            return starts[:found], moments[:found]
 
         first, moments = zip(*pool.map(begin, *zip(*self._parts(rows), strict=True)), strict=True)
         at = np.concatenate([*first, np.array([rows], np.int32)])
@@ -326,7 +327,7 @@ def _tied(times: Array, runs: Array) -> bool:
 def _told(plan: SharedPlan, entry: QueryPlan, task: Task, values: pa.Table) -> ResultBatch:
     """Results of all rows, in the order of the table."""
     rows, runs = len(task.batch), task.ordering.runs
-    times = micros(task.batch.column(plan.stream.time))
+    times = micros(task.batch.column(plan.stream.time), plan.stream.time)
     require_near(plan, int(times.min()), int(times.max()))
     numbers = room(rows, np.int64)
     task.ordering.restored(np.arange(rows) - np.repeat(runs[:-1], np.diff(runs)), numbers)

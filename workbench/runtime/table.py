@@ -307,7 +307,7 @@ class TableRunner:
         keys = [column.take(pa.array(code + (block << shift))) for column in task.keys]
         (assembly,) = self._kinds[task.number]
         own = {index: tuple(array.copy() for array in cells[index]) for index in assembly.partials}
-        return emit_cells(self.plan, assembly, Cells(task.bounds[place], keys, own, _final(len(found))))
+        return emit_cells(self._alike[task.number], Cells(task.bounds[place], keys, own, _final(len(found))))
 
     def _are_slices(self, fold: int) -> bool:
         """Whether the windows of a fold are the slices, so that there is nothing to put together."""

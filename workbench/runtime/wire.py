@@ -12,15 +12,17 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from workbench.errors import EngineError
-from workbench.results import ResultBatch, ResultColumns
+from workbench.results import ResultBatch, ResultBundle, ResultColumns, Targets, batches_of
 
-VERSION = 5
+VERSION = 6
 _HEAD = struct.Struct("<2sBBI")
 
 
@@ -35,20 +37,33 @@ class Kind(IntEnum):
     RECORD = 6
 
 
-def pack(kind: Kind, header: dict[str, Any], tables: Sequence[pa.RecordBatch] = ()) -> bytes:
-    """One block of bytes; inverse of :func:`unpack`."""
-    bodies = []
-    for table in tables:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_batch(table)
-        bodies.append(sink.getvalue())
-    head = json.dumps({**header, "lengths": [body.size for body in bodies]}, separators=(",", ":")).encode()
+def pack(kind: Kind, header: dict[str, Any], tables: Sequence[pa.RecordBatch | bytes] = ()) -> bytes:
+    """One block of bytes; inverse of :func:`unpack`. A table may be one that is written already."""
+    bodies = [table if isinstance(table, bytes) else _written(table) for table in tables]
+    head = json.dumps({**header, "lengths": [len(body) for body in bodies]}, separators=(",", ":")).encode()
     return b"".join([_HEAD.pack(b"WQ", VERSION, kind, len(head)), head, *bodies])
+
+
+def _written(table: pa.RecordBatch) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_batch(table)
+    return sink.getvalue()
+
+
+def _read(body: pa.Buffer | bytes) -> pa.RecordBatch:
+    with pa.ipc.open_stream(body) as reader:
+        return reader.read_next_batch()
 
 
 def unpack(kind: Kind, payload: bytes) -> tuple[dict[str, Any], list[pa.RecordBatch]]:
     """Header and tables (no copy of the columns). Raises EngineError for another kind or version."""
+    header, bodies = _opened(kind, payload)
+    return header, list(map(_read, bodies))
+
+
+def _opened(kind: Kind, payload: bytes) -> tuple[dict[str, Any], list[pa.Buffer]]:
+    """As :func:`unpack`, the tables as they are written."""
     if len(payload) < _HEAD.size:
         raise EngineError(f"expected a {kind.name.lower()} message, got {len(payload)} bytes")
     magic, version, found, length = _HEAD.unpack_from(payload)
@@ -61,13 +76,12 @@ def unpack(kind: Kind, payload: bytes) -> tuple[dict[str, Any], list[pa.RecordBa
         )
     position = _HEAD.size + length
     header = json.loads(payload[_HEAD.size : position])
-    tables = []
+    bodies = []
     buffer = pa.py_buffer(payload)
     for size in header.pop("lengths"):
-        with pa.ipc.open_stream(buffer.slice(position, size)) as reader:
-            tables.append(reader.read_next_batch())
+        bodies.append(buffer.slice(position, size))
         position += size
-    return header, tables
+    return header, bodies
 
 
 def signal(*, finish: bool) -> bytes:
@@ -123,7 +137,12 @@ class Report:
     merges: int = 0
     splits: int = 0
     recomputations: int = 0
-    results: list[tuple[str, ResultBatch]] = field(default_factory=list)
+    bundles: list[ResultBundle] = field(default_factory=list)
+
+    @property
+    def results(self) -> list[tuple[str, ResultBatch]]:
+        """The results by query, one by one: costs what there are queries."""
+        return batches_of(self.bundles)
 
 
 def added(counted: Mapping[str, tuple[int, str]], more: Mapping[str, tuple[int, str]]) -> dict[str, tuple[int, str]]:
@@ -154,21 +173,15 @@ def encode_report(report: Report) -> bytes:
         "finished": report.finished,
         "plan": report.plan,
     }
-    # Batches of queries that are alike have columns in common, which travel once.
-    shared = {id(batch.columns): batch.columns for _, batch in report.results}
+    # Bundles may have columns in common, which travel once.
+    shared = {id(bundle.columns): bundle.columns for bundle in report.bundles}
     place = {name: number for number, name in enumerate(shared)}
     header["columns"] = [[len(columns.keys), columns.numbers is None] for columns in shared.values()]
-    tables = [
-        pa.record_batch(
-            {
-                "query": pa.array([query for query, _ in report.results], pa.string()),
-                "level": pa.array([batch.level for _, batch in report.results], pa.int32()),
-                "columns": pa.array([place[id(batch.columns)] for _, batch in report.results], pa.int32()),
-                "low": pa.array([batch.low for _, batch in report.results], pa.int64()),
-                "high": pa.array([batch.high for _, batch in report.results], pa.int64()),
-            }
-        )
-    ]
+    header["bundles"] = [[len(bundle.targets), place[id(bundle.columns)]] for bundle in report.bundles]
+    none = np.zeros(0, np.int64)
+    lows, highs = ([none, *(getattr(each, side) for each in report.bundles)] for side in ("lows", "highs"))
+    bounds = pa.record_batch([pa.array(np.concatenate(side)) for side in (lows, highs)], names=["low", "high"])
+    tables: list[pa.RecordBatch | bytes] = [_targets_written(tuple(each.targets for each in report.bundles)), bounds]
     for columns in shared.values():
         sides = [columns.starts, columns.status, columns.revisions]
         sides += [] if columns.ends is None or columns.numbers is None else [columns.ends, columns.numbers]
@@ -177,11 +190,28 @@ def encode_report(report: Report) -> bytes:
     return pack(Kind.REPORT, header, tables)
 
 
+@lru_cache(maxsize=16)
+def _targets_written(every: tuple[Targets, ...]) -> bytes:
+    """Who the results of a report are for, as a table: the same ones for many micro-batches."""
+    names = pa.array([name for targets in every for name in targets.names], pa.string())
+    levels = pa.array([level for targets in every for level in targets.levels], pa.int32())
+    return _written(pa.record_batch([names, levels], names=["query", "level"])).to_pybytes()
+
+
+@lru_cache(maxsize=16)
+def _targets_read(body: bytes, sizes: tuple[int, ...]) -> tuple[Targets, ...]:
+    """Inverse of :func:`_targets_written`, so many targets to each bundle."""
+    names, levels = (tuple(column.to_pylist()) for column in _read(body).columns)
+    return tuple(
+        Targets(names[low:high], levels[low:high]) for low, high in pairwise(np.cumsum([0, *sizes]).tolist())
+    )
+
+
 def decode_report(payload: bytes) -> Report:
     """The report in a block of bytes."""
-    header, (batches, *tables) = unpack(Kind.REPORT, payload)
+    header, (written, bounds, *tables) = _opened(Kind.REPORT, payload)
     shared = []
-    for (keys, regular), table in zip(header.pop("columns"), tables, strict=True):
+    for (keys, regular), table in zip(header.pop("columns"), map(_read, tables), strict=True):
         starts, status, revisions, *rest = table.columns
         ends, numbers = (None, None) if regular else (rest.pop(0).to_numpy(), rest.pop(0).to_numpy())
         shared.append(
@@ -196,6 +226,11 @@ def decode_report(payload: bytes) -> Report:
             )
         )
     header["backward"] = {query: (count, text) for query, (count, text) in header["backward"].items()}
-    rows = zip(*(column.to_pylist() for column in batches.columns), strict=True)
-    results = [(query, ResultBatch(level, shared[place], low, high)) for query, level, place, low, high in rows]
-    return Report(**header, results=results)
+    told = header.pop("bundles")
+    sizes, places = tuple(size for size, _ in told), [place for _, place in told]
+    lows, highs = (column.to_numpy() for column in _read(bounds).columns)
+    bundles, done = [], 0
+    for targets, place in zip(_targets_read(written.to_pybytes(), sizes), places, strict=True):
+        own = slice(done, done := done + len(targets))
+        bundles.append(ResultBundle(targets, shared[place], lows[own], highs[own]))
+    return Report(**header, bundles=bundles)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import pyarrow as pa
 
-from workbench.results import QueryResults, ResultBatch
+from workbench.results import MANY, QueryResults, ResultBatch, Shelves
 from workbench.runtime.wire import Report
 
 
@@ -43,6 +44,10 @@ class Outlet:
     labels: dict[int, list[str]]
     sinks: list[Sink] = field(default_factory=list)
 
+    def since(self, plan: int) -> int | None:
+        """The version that the levels in a result of a plan are those of; None where it is not for this outlet."""
+        return max((version for version in self.labels if version <= plan), default=None)
+
 
 Outlets = dict[str, Outlet]
 
@@ -50,7 +55,9 @@ Outlets = dict[str, Outlet]
 class Delivery:
     """Hands the results of the micro-batches of one run to the outlets there are at the time.
 
-    ``lock`` is held meanwhile, so that a sink can be attached between two micro-batches.
+    Results of many queries that are alike go by way of shelves, except to outlets with sinks: those get what a
+    micro-batch has for them in one piece, as do stores where it is few. ``lock`` is held meanwhile, so that a sink
+    can be attached between two micro-batches.
     """
 
     def __init__(self, outlets: Outlets, run: int, lock: threading.Lock) -> None:
@@ -59,25 +66,52 @@ class Delivery:
         self._lock = lock
         #: The micro-batch whose results came last; -1 before any.
         self.latest = -1
+        self._shelves = Shelves()
+        self._known: list[Any] = []
 
     def __call__(self, reports: list[Report]) -> None:
         with self._lock:
             self.latest = max([self.latest, *(report.batch for report in reports)])
-            for (name, version), batches in self._sorted(reports).items():
-                outlet = self._outlets.get(name)
-                if outlet is None or version not in outlet.labels:
-                    continue
-                outlet.store.apply(batches, outlet.labels[version])
-                for sink in outlet.sinks:
-                    sink.write(self._run, reports[0].batch, batches, outlet.labels[version])
+            outlets = self._outlets.copy()  # others may add to it meanwhile
+            self._look(outlets)
+            for (name, version), batches in self._sorted(reports, outlets).items():
+                labels = outlets[name].labels[version]
+                outlets[name].store.apply(batches, labels)
+                for sink in outlets[name].sinks:
+                    sink.write(self._run, reports[0].batch, batches, labels)
 
-    def _sorted(self, reports: list[Report]) -> dict[tuple[str, int], list[ResultBatch]]:
-        """Result batches by query and by the version that its levels are those of."""
+    def close(self) -> None:
+        """The stores take what is still on its way."""
+        with self._lock:
+            self._shelves.close()
+
+    def _look(self, outlets: Outlets) -> None:
+        """Clear the shelves where the outlets are no longer those that they were made for."""
+        known = [(name, outlet, len(outlet.labels), len(outlet.sinks)) for name, outlet in outlets.items()]
+        if known != self._known:
+            self._shelves.close()
+            self._known = known
+
+    def _sorted(self, reports: list[Report], outlets: Outlets) -> dict[tuple[str, int], list[ResultBatch]]:
+        """Result batches by query and by the version that its levels are those of, but for those on shelves."""
         found: dict[tuple[str, int], list[ResultBatch]] = defaultdict(list)
+        with_sinks = any(outlet.sinks for outlet in outlets.values())
         for report in reports:
-            for name, batch in report.results:
-                outlet = self._outlets.get(name)
-                since = [] if outlet is None else [version for version in outlet.labels if version <= report.plan]
-                if since:
-                    found[name, max(since)].append(batch)
+            for bundle in report.bundles:
+                many = len(bundle.targets) >= MANY
+                if many:
+                    place = partial(_place, outlets, report.plan)
+                    self._shelves.of(bundle.targets, place, report.plan).put(bundle)
+                for name, batch in bundle.batches() if with_sinks or not many else ():
+                    outlet = outlets.get(name)
+                    since = None if outlet is None or (many and not outlet.sinks) else outlet.since(report.plan)
+                    if since is not None:
+                        found[name, since].append(batch)
         return found
+
+
+def _place(outlets: Outlets, plan: int, name: str) -> tuple[QueryResults, tuple[str, ...]] | None:
+    """The store of a query for results of a plan, and their levels; None where they go another way, or nowhere."""
+    outlet = outlets.get(name)
+    since = None if outlet is None or outlet.sinks else outlet.since(plan)
+    return None if outlet is None or since is None else (outlet.store, tuple(outlet.labels[since]))

@@ -115,7 +115,7 @@ class SharedStream:
 
     def _restart(self, plan: SharedPlan, outlets: Outlets) -> None:
         """Run a plan from the first row, up to the clock of the one that runs without waiting."""
-        older = self._runner
+        older, before = self._runner, self._delivery
         clock = None if older is None else older.progress().clock
         self._run += 1
         delivery = Delivery(outlets, self._run, self._delivering)
@@ -126,6 +126,7 @@ class SharedStream:
         self._plans |= dict.fromkeys(queries, runner.plan)
         if older is not None:
             older.stop()
+        before.close()
 
     def _change(
         self, runner: Runner, workload: dict[str, Query], *, keep: Collection[str] = (), wait: bool = True

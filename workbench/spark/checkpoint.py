@@ -18,7 +18,7 @@ from typing import IO
 
 from workbench.errors import EngineError
 from workbench.plan import SharedPlan
-from workbench.results import ResultBatch
+from workbench.results import ResultBatch, ResultBundle
 from workbench.runtime.wire import VERSION, Report
 from workbench.spark.fused import PlanFolder, open_plan
 from workbench.spark.record import Record
@@ -116,15 +116,16 @@ def fitted(report: Report, old: SharedPlan, new: SharedPlan) -> Report:
     before = {entry.query.name: entry.query for entry in old.queries}
     now = {entry.query.name: entry.query for entry in new.queries}
     kept = going_on(old, new)
-    results = []
+    bundles = []
     for name, batch in report.results:
         if name in kept:
             window, windows = before[name].windows[batch.level], now[name].windows
             if window in windows:
-                results.append((name, ResultBatch(windows.index(window), batch.columns, batch.low, batch.high)))
+                fit = ResultBatch(windows.index(window), batch.columns, batch.low, batch.high)
+                bundles.append(ResultBundle.of(name, fit))
     late = {name: count for name, count in report.late.items() if name in kept}
     backward = {name: told for name, told in report.backward.items() if name in kept}
-    return replace(report, late=late, backward=backward, results=results)
+    return replace(report, late=late, backward=backward, bundles=bundles)
 
 
 def going_on(old: SharedPlan, new: SharedPlan) -> set[str]:

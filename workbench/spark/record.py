@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from workbench.results import ResultBatch, ResultColumns, Status, encode_columns
+from workbench.results import ResultBatch, ResultBundle, ResultColumns, Status, encode_columns
 from workbench.runtime import wire
 from workbench.runtime.wire import Report, added, decode_report, encode_report
 
@@ -112,7 +112,7 @@ def _merged(reports: Sequence[Report], batches: Sequence[Sequence[Report]]) -> l
                 for query, batch in each.results:
                     found[query, batch.level].append(batch)
         first = [each[0] for each in batches if each and each[0].plan == version]
-        results = [(query, _newest(parts, version == oldest)) for (query, _), parts in found.items()]
+        kept = [(query, _newest(parts, version == oldest)) for (query, _), parts in found.items()]
         merged.append(
             replace(
                 report,
@@ -121,7 +121,7 @@ def _merged(reports: Sequence[Report], batches: Sequence[Sequence[Report]]) -> l
                 dropped=sum(each.dropped for each in first),
                 late=dict(late),
                 backward=backward,
-                results=results,
+                bundles=[ResultBundle.of(query, batch) for query, batch in kept],
             )
         )
     return merged

@@ -24,7 +24,7 @@ from workbench.errors import DataError
 from workbench.logical import AnyWindow, Backwards, EachRow, MeasureWindow, Punctuation, Session, UserContext
 from workbench.plan import Assembly, Bounds, SharedPlan, stream_time
 from workbench.results import Status
-from workbench.runtime.assembling import Assembler, Cells, Emitted, Ranges, emit_cells
+from workbench.runtime.assembling import Alike, Assembler, Cells, Emitted, Ranges, emit_cells
 from workbench.runtime.branches.along import MeasureEdges
 from workbench.runtime.branches.base import Branch, Clock, Work, rearranged, table_of
 from workbench.runtime.branches.edges import Edges, Found
@@ -71,6 +71,7 @@ class _Kind:
     """
 
     assembly: Assembly
+    alike: list[Alike]
     edges: Edges
     slices: Leaves
     shown: _Shown = field(default_factory=_Shown.empty)
@@ -89,7 +90,7 @@ class ContextWindows(Branch):
         self._columns = self._spec.columns or ()
         self.table = KeyTable([named.expression.type for named in self._spec.keys])
         self._kinds = [
-            _Kind(assembly, edges_of(assembly.window), Leaves.empty(self._folder.kinds))
+            _Kind(assembly, Alike.of(plan, [assembly]), edges_of(assembly.window), Leaves.empty(self._folder.kinds))
             for assembly in plan.of_fold(fold)
             if not isinstance(assembly.window, EachRow)
         ]
@@ -226,33 +227,35 @@ class ContextWindows(Branch):
             status = np.where(told | ~known, status, had.status)
         status = status.astype(np.int8)
         self.work += _work(kind, found, told, had, known, leaves)
-        results = self._emit(kind.assembly, found[told], status[told], revisions[told], leaves)
-        results += self._withdraw(kind.assembly, kind.shown[gone])
+        results = self._emit(kind, found[told], status[told], revisions[told], leaves)
+        results += self._withdraw(kind, kind.shown[gone])
         seen = told | known
         bounds = found.keys, found.numbers, found.starts, found.ends, found.closes
         kind.shown = _Shown(*bounds, status, revisions, counts)[seen]
         return results
 
-    def _emit(self, assembly: Assembly, told: Found, status: Array, revisions: Array, leaves: Leaves) -> Emitted:
+    def _emit(self, kind: _Kind, told: Found, status: Array, revisions: Array, leaves: Leaves) -> Emitted:
         if not len(told):
             return []
         matrices = LeafMatrices(leaves, self._folder.kinds)
         ranges = Ranges(np.zeros(len(told), np.int64), told.first, told.last)
-        found = self._assembler.assemble(self._fold, [assembly], ranges, matrices)
-        partials = {index: tuple(column[:, 0].copy() for column in found.of(index)) for index in assembly.partials}
+        found = self._assembler.assemble(self._fold, [kind.assembly], ranges, matrices)
+        partials = {
+            index: tuple(column[:, 0].copy() for column in found.of(index)) for index in kind.assembly.partials
+        }
         keys = [column.take(pa.array(told.keys)) for column in self.table.arrays()]
         bounds = Bounds(told.starts, told.ends)
-        return emit_cells(self._plan, assembly, Cells(bounds, keys, partials, status, revisions, told.numbers))
+        return emit_cells(kind.alike, Cells(bounds, keys, partials, status, revisions, told.numbers))
 
-    def _withdraw(self, assembly: Assembly, gone: _Shown) -> Emitted:
+    def _withdraw(self, kind: _Kind, gone: _Shown) -> Emitted:
         """Take back the results of windows that there are no more."""
         if not len(gone.keys):
             return []
-        partials = {index: self._folder.kinds[index].blank(len(gone.keys)) for index in assembly.partials}
+        partials = {index: self._folder.kinds[index].blank(len(gone.keys)) for index in kind.assembly.partials}
         keys = [column.take(pa.array(gone.keys)) for column in self.table.arrays()]
         status = np.zeros(len(gone.keys), np.int8)
         bounds = Bounds(gone.starts, gone.ends)
-        return emit_cells(self._plan, assembly, Cells(bounds, keys, partials, status, gone.revisions, gone.numbers))
+        return emit_cells(kind.alike, Cells(bounds, keys, partials, status, gone.revisions, gone.numbers))
 
     def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
         """Block 0 holds the rows; each kind has three: its slices, where they begin, and what is out."""

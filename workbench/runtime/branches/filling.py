@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from workbench.errors import QueryError
 from workbench.logical import ContextFree, Fill, Window
 from workbench.plan import Assembly, QueryPlan, SharedPlan, grid_of
-from workbench.results import ResultBatch, Status
+from workbench.results import ResultBatch, ResultBundle, Status
 from workbench.runtime.assembling import Assembler, Emitted, Ranges
 from workbench.runtime.branches.base import Clock, table_of
 from workbench.runtime.branches.revisions import Revisions
@@ -171,7 +171,7 @@ class Filling:
                     counts[rows, keys],
                     *([bounds.ends, bounds.ends] if irregular else []),
                 )
-                results.append((user.entry.query.name, batch))
+                results.append(ResultBundle.of(user.entry.query.name, batch))
         return results
 
     def _carry(

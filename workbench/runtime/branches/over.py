@@ -12,7 +12,7 @@ import pyarrow as pa
 from workbench.algebra import AGGREGATES
 from workbench.logical import EachRow, Expression, Frame, over_calls
 from workbench.plan import QueryPlan, SharedPlan, stream_time
-from workbench.results import ResultBatch, Status
+from workbench.results import ResultBatch, ResultBundle, Status
 from workbench.runtime.assembling import Emitted
 from workbench.runtime.branches.base import Branch, Clock
 from workbench.runtime.branches.keytable import KeyTable
@@ -74,7 +74,7 @@ class RowResults(Branch):
             batch = ResultBatch.of(
                 0, passed.times, tuple(keys), values, status, revisions, passed.times, passed.numbers
             )
-            results.append((entry.query.name, batch))
+            results.append(ResultBundle.of(entry.query.name, batch))
         return results
 
     def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:

@@ -23,7 +23,7 @@ from workbench.kernels.gaps import overlapping
 from workbench.logical import Session
 from workbench.plan import Assembly, Bounds, SharedPlan
 from workbench.results import Status
-from workbench.runtime.assembling import Cells, Emitted, emit_cells
+from workbench.runtime.assembling import Alike, Cells, Emitted, emit_cells
 from workbench.runtime.branches.base import Branch, Clock, Work, rearranged, table_of
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.branches.leaves import by_partial, combined
@@ -55,8 +55,8 @@ class SessionWindows(Branch):
     """The sessions of one gap over one fold."""
 
     def __init__(self, plan: SharedPlan, assembly: Assembly) -> None:
-        self._plan = plan
         self._assembly = assembly
+        self._alike = Alike.of(plan, [assembly])
         self.window = assembly.window
         spec = plan.folds[assembly.fold]
         self._gap = next(number for number, gap in enumerate(spec.gaps) if gap == assembly.window)
@@ -143,7 +143,7 @@ class SessionWindows(Branch):
                 keys = [column.take(pa.array(spans.keys)) for column in self.table.arrays()]
                 bounds = Bounds(spans.starts, spans.ends - self._joins)
                 cells = Cells(bounds, keys, partials, status, spans.revisions, spans.starts)
-                results += emit_cells(self._plan, self._assembly, cells)
+                results += emit_cells(self._alike, cells)
         return results
 
     def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
