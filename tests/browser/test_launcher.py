@@ -34,6 +34,7 @@ def test_a_file_gets_its_notebook(lab: Callable[..., LabPage], jupyter: tuple[st
     page.page.evaluate("() => window.jupyterapp.commands.execute('launcher:create', {cwd: 'shop'})")
     page.page.locator(".jp-LauncherCard", has_text="Dashboard of a file").first.click()
     dialog = page.page.locator(".jp-Dialog")
+    dialog.locator("select").wait_for(state="visible")
     assert dialog.locator("option").all_inner_texts() == ["notes.csv", "sales.csv"]
     page.screenshot("launcher-choice")
     dialog.locator("select").select_option("sales.csv")
