@@ -34,6 +34,7 @@ def test_a_file_gets_its_notebook(lab: Callable[..., LabPage], jupyter: tuple[st
     page.page.evaluate("() => window.jupyterapp.commands.execute('launcher:create', {cwd: 'shop'})")
     page.page.locator(".jp-LauncherCard", has_text="Dashboard of a file").first.click()
     dialog = page.page.locator(".jp-Dialog")
+    dialog.locator("select").wait_for(state="visible")
     assert dialog.locator("option").all_inner_texts() == ["notes.csv", "sales.csv"]
     page.screenshot("launcher-choice")
     dialog.locator("select").select_option("sales.csv")
@@ -53,7 +54,12 @@ def test_a_file_gets_its_notebook(lab: Callable[..., LabPage], jupyter: tuple[st
     )
     page.page.locator(".jp-DirListing-item", has_text="notes.csv").click(button="right")
     page.page.locator(".lm-Menu-itemLabel", has_text="Live Dashboard").click()
-    page.wait_text("no dashboard of notes.csv: no column of `notes.csv` holds times")
+    dialog.wait_for(state="visible")
+    page.screenshot("launcher-refused")
+    assert "No dashboard of notes.csv" in dialog.inner_text()
+    assert "no column of `notes.csv` holds times: `title`, `text`" in dialog.inner_text()
+    assert "pandas.to_datetime" in dialog.inner_text(), "the hint"
+    dialog.get_by_role("button", name="Close").click()
     page.page.locator(".jp-DirListing-item", has_text="sales.ipynb").click(button="right")
     page.page.locator(".lm-Menu-itemLabel", has_text="Rename").wait_for(state="visible")
     assert not page.page.locator(".lm-Menu-itemLabel", has_text="Live Dashboard").is_visible()

@@ -88,7 +88,9 @@ def test_a_dashboard_lives_zooms_reloads_and_ends(lab: Callable[..., LabPage], n
     # What goes wrong once in a page is drawn anew.
     page.page.evaluate(FAULT)
     wait_until(page, lambda: any("a fault of this moment" in line for line in page.console), "the fault")
-    wait_moves(page)
+    mark = watermark(page)
+    wait_until(page, lambda: watermark(page) > mark, "the strip to go on")
+    page.figure().wait_for(state="visible")
 
     # Running the cell again leaves one set of comms, and one dashboard in the page.
     page.run_cell(1)

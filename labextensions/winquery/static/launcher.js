@@ -53,19 +53,19 @@
 
   async function plugin() {
     const names = ["launcher", "filebrowser", "apputils", "ui-components"].map((name) => `@jupyterlab/${name}`)
-    const [{ILauncher}, {IFileBrowserFactory}, {InputDialog, Notification}, {LabIcon}] = await Promise.all(
-      names.map(module),
-    )
+    const [{ILauncher}, {IFileBrowserFactory}, apputils, {LabIcon}] = await Promise.all(names.map(module))
+    const {InputDialog, Notification, showErrorMessage} = apputils
 
     async function open(app, folder, name) {
-      const path = write(app.serviceManager, folder, name)
-      Notification.promise(path, {
-        pending: {message: `looking at ${name}`},
-        success: {message: () => `${name} has a notebook: Run, Run All Cells`, options: {autoClose: 5_000}},
-        error: {message: (reason) => `no dashboard of ${name}: ${reason.message ?? reason}`},
-      })
-      const found = await path.catch(() => null)
-      return found && app.commands.execute("docmanager:open", {path: found, factory: "Notebook"})
+      const told = Notification.emit(`Looking at ${name}`, "in-progress")
+      try {
+        const path = await write(app.serviceManager, folder, name)
+        return await app.commands.execute("docmanager:open", {path, factory: "Notebook"})
+      } catch (error) {
+        return showErrorMessage(`No dashboard of ${name}`, error)
+      } finally {
+        Notification.dismiss(told)
+      }
     }
 
     async function choose(app, folder) {
@@ -98,7 +98,8 @@
             return name && open(app, folder, name)
           },
         })
-        launcher?.add({command: OF_A_FILE, category: "Notebook", rank: 100})
+        const url = `data:image/svg+xml,${encodeURIComponent(ICON)}`
+        launcher?.add({command: OF_A_FILE, category: "Notebook", rank: 100, kernelIconUrl: url})
         if (!browsers) return
         const selected = () => {
           const [item, ...others] = browsers.tracker.currentWidget?.selectedItems() ?? []
