@@ -279,7 +279,7 @@ def test_a_change_after_the_end_changes_nothing(spark: Any, inbox: Path) -> None
     assert not runner.wait_for(runner.change(make_plan()), LONG)
     assert runner.progress().state == "finished"
     assert set(scratch.glob("winquery-*")) == folders
-    assert not spark.streams.active
+    assert not runner._session.streams.active
 
 
 LATER = 4_102_444_800  # 2100-01-01, in seconds

@@ -111,7 +111,7 @@ def test_a_stop_while_a_micro_batch_runs(spark: Any, inbox: Path) -> None:
         got.gate.set()
         assert runner.wait(5)
         assert (runner.progress().state, runner.progress().error) == ("stopped", None)
-        assert not spark.streams.active
+        assert not runner._session.streams.active
         left.append(len(psutil.Process().children(recursive=True)))
     assert left[2] <= left[0]
 
@@ -125,10 +125,11 @@ def test_the_same_cell_twice(spark: Any, inbox: Path) -> None:
         (handle,) = session.start(session.parse(SQL.replace("total", total), name="q"))
     wait_for(lambda: handle.status().rows == 200, LONG, "all rows")
     assert session.queries() == [handle]
-    assert len(spark.streams.active) == 1
+    runner: Any = handle._stream._runner
+    assert len(runner._session.streams.active) == 1
     assert "sum_of_all" in handle.results().columns
     session.stop_all()
-    assert not spark.streams.active
+    assert not runner._session.streams.active
 
 
 def test_a_worker_that_crashes_says_where(spark: Any, inbox: Path) -> None:
