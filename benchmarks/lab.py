@@ -11,15 +11,34 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 #: Milliseconds that a page or a kernel may take on a slow, shared machine.
 PATIENCE = 120_000
+#: What a page shows: its kernel, the words of each output, the dashboards that BokehJS holds with their keys.
+_SHOWN = """() => {
+  const {sessionContext, content} = window.jupyterapp?.shell?.currentWidget ?? {}
+  const kernel = sessionContext?.session?.kernel
+  const lines = [`kernel ${kernel?.status}, ${kernel?.connectionStatus}`]
+  for (const [number, cell] of (content?.widgets ?? []).entries()) {
+    for (const node of cell.outputArea?.node.querySelectorAll(".jp-OutputArea-output") ?? []) {
+      const figures = node.querySelectorAll("*").length
+      lines.push(`output of cell ${number}: "${node.innerText.trim().slice(0, 300)}"`)
+    }
+  }
+  for (const document of window.Bokeh?.documents ?? []) {
+    const drawn = [...document._all_models.values()].filter(({data}) => data != null && "first" in data)
+    const keys = drawn.map(({data}) => `${new Set(data.label).size} keys`)
+    lines.push(`dashboard "${document.title()}": ${keys.join(", ")}`)
+  }
+  return lines.join("\\n")
+}"""
 
 
 class LabPage:
@@ -29,9 +48,11 @@ class LabPage:
         self.page = page
         page.set_default_timeout(PATIENCE)
         self.errors: list[str] = []
+        self.console: deque[str] = deque(maxlen=30)
         self._url = url
         self._screenshots = screenshots
         page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", self._hear)
 
     def open(self) -> None:
         """Open the notebook, or open it again as after a reload; returns once its kernel is idle."""
@@ -85,12 +106,27 @@ class LabPage:
         )
 
     def wait_text(self, text: str, timeout: float = PATIENCE / 1_000) -> None:
-        """Wait until some visible element (inside shadow trees too) contains ``text``; else a screenshot is left."""
+        """Wait until some visible element (inside shadow trees too) contains ``text``; else :meth:`fail`."""
         try:
             self.page.get_by_text(text).first.wait_for(state="visible", timeout=timeout * 1_000)
-        except Exception:
-            self.screenshot("failure")
-            raise
+        except Exception as error:
+            self.fail(f"the text `{text}`", error)
+
+    def fail(self, what: str, cause: Exception | None = None) -> NoReturn:
+        """Raise AssertionError for what was waited for in vain, with what the page shows; a screenshot is left."""
+        self.screenshot("failure")
+        raise AssertionError(f"waited in vain for {what}\n{self.told()}") from cause
+
+    def told(self) -> str:
+        """What the page shows and has said: kernel, outputs, dashboards, errors, the end of its console."""
+        said = [f"error of the page: {error}" for error in self.errors]
+        return "\n".join([self.page.evaluate(_SHOWN), *said, *self.console])
+
+    def _hear(self, message: Any) -> None:
+        # JupyterLab says of dozens of its parts that they took long to begin.
+        said = f"console {message.type}: {message.text[:500]}"
+        if message.type in ("error", "warning") and not message.text.startswith("Plugin ") and said not in self.console:
+            self.console.append(said)
 
     def figure(self, index: int = 0) -> Any:
         """Locator of a Bokeh figure, counted over the whole page."""
@@ -149,6 +185,7 @@ def open_jupyter(home: Path) -> Iterator[tuple[str, Path]]:
     root.mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
     environment |= {"HOME": str(home), "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"}
+    environment["JUPYTER_PATH"] = str(REPOSITORY)  # the entry in the launcher
     for name in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR"):
         environment[f"JUPYTER_{name}"] = str(home / name.lower())
     # No question about news over the page, no request to the outside.

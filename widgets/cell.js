@@ -1,4 +1,4 @@
-// The button that puts a cell into the notebook; cell.py describes it.
+// The button that puts a cell into the notebook; cell.py describes it. `messages.js` stands before it.
 
 // The cells of the notebook that this page shows: JupyterLab's and Notebook 7's widgets know them, others do not.
 function notebook(model) {
@@ -17,7 +17,8 @@ function place({cells}, widget) {
 }
 
 export default {
-  render({model, el}) {
+  async render({model, el}) {
+    const own = await takeMessages(model)
     const button = document.createElement("button")
     button.className = "lm-Widget jupyter-widgets jupyter-button widget-button mod-primary"
     button.textContent = "Create cell"
@@ -35,6 +36,7 @@ export default {
     model.on("change:cell", show)
     show()
     el.append(button)
+    own?.comm?.send({method: "request_state"}, {}) // what was said before this module could hear
     return () => model.off("change:cell", show)
   },
 }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import anywidget
 import traitlets
 
+from workbench.widgets.module import ModuleWidget, module
 
-class CellButton(anywidget.AnyWidget):
+
+class CellButton(ModuleWidget):
     """Puts ``cell`` below the notebook cell that shows the widget ``shown_in`` (a model id), else at the end.
 
     The page that is pressed does it by itself, so one page does, and a busy kernel is no reason to wait. It needs a
@@ -19,7 +19,7 @@ class CellButton(anywidget.AnyWidget):
     could not reach the cells.
     """
 
-    _esm = Path(__file__).with_name("cell.js")
+    _esm = module("cell.js")
     cell = traitlets.Unicode().tag(sync=True)
     shown_in = traitlets.Unicode().tag(sync=True)
 

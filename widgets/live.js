@@ -1,84 +1,15 @@
-// The page's end of a live dashboard; live.py describes the messages.
+// The page's end of a live dashboard; live.py describes the messages, and names the files that stand before this one.
 
 const ACK_MS = 50 // at most one acknowledgement in this time
 const HIDDEN_MS = 1_000 // a frame that has not come after this will not come
 const ALIVE_MS = 10_000 // a sign of life, so that a forgotten page is sent a snapshot
-const ASK_MS = 3_000 // an unanswered question is asked again
+const [ASK_MS, PATIENCE_MS] = [3_000, 24_000] // an unanswered question is asked again after so long, and at most
 const INPUT_MS = 40 // changes by the user are sent at most this often
 const CALM_MS = 400 // a range that the user has just moved is not moved by the kernel for so long
-const SILENCE_MS = 12_000 // a kernel that says nothing for so long is told of as gone
+const SILENCE_MS = 12_000 // a kernel that says nothing for so long is told of
+const ATTEMPTS = 3 // pictures that may fail until the page gives up
 const [STILL, LIVE] = ["winquery-still", "winquery-live"] // see still.py
 const WIDGET = "application/vnd.jupyter.widget-view+json"
-
-let loading = null // one BokehJS for all dashboards of this browser page
-
-function bokeh(version) {
-  const found = window.Bokeh?.[version] ?? (window.Bokeh?.version === version ? window.Bokeh : null)
-  return found && "RadioButtonGroup" in found.Models ? found : null
-}
-
-async function runScript(bytes) {
-  const url = URL.createObjectURL(new Blob([bytes], {type: "text/javascript"}))
-  await new Promise((resolve, reject) => {
-    const script = document.createElement("script")
-    script.onload = resolve
-    script.onerror = () => reject(new Error("BokehJS could not be run"))
-    script.src = url
-    document.head.appendChild(script)
-  })
-  URL.revokeObjectURL(url)
-}
-
-// BokehJS does some work again that has just been done. Each part is left as it is where BokehJS is not as expected.
-function spareWork(B) {
-  const sheet = B.require("core/dom").InlineStyleSheet?.prototype
-  if (sheet?._update == null || sheet.spares) return
-  sheet.spares = true
-  keepStyles(sheet)
-  paintOnce(B.Models.Figure?.prototype.default_view?.prototype)
-  keepMarkup(B.Models.Div?.prototype.default_view?.prototype)
-}
-
-// It writes the place of every renderer into a style sheet of its own whenever a plot is painted, and reads styles in
-// between: the browser then works out the styles of the page again each time, which took a third of a refresh.
-function keepStyles(sheet) {
-  const write = sheet._update
-  sheet._update = function (css) {
-    if (this.el.textContent !== css) write.call(this, css)
-  }
-}
-
-// It fits the value axis at the beginning of a paint, and the changed range asks for another paint of the same.
-function paintOnce(plot) {
-  const [paint, schedule] = [plot?._actual_paint, plot?.schedule_paint]
-  if (paint == null || schedule == null) return
-  plot._actual_paint = function () {
-    const outer = this.paints
-    this.paints = true
-    try {
-      return paint.call(this)
-    } finally {
-      this.paints = outer
-    }
-  }
-  plot.schedule_paint = function () {
-    if (!this.paints) schedule.call(this)
-  }
-}
-
-// It builds a text anew and lays the whole dashboard out, all plots included, when its words change. Where they change
-// its size, the observer that each of its elements has lets the dashboard be laid out.
-function keepMarkup(div) {
-  const rerender = div?.rerender
-  if (rerender == null) return
-  div.rerender = function () {
-    const {text, render_as_text} = this.model
-    const words = this.words != null && this.words !== text && !render_as_text && this.has_math_disabled()
-    this.words = text
-    if (words) this.markup_el.innerHTML = text
-    else rerender.call(this)
-  }
-}
 
 function saveAs(name, blob) {
   const link = document.createElement("a")
@@ -93,7 +24,8 @@ class Page {
     this.model = model
     this.el = el
     this.name = crypto.randomUUID?.() ?? String(Math.random())
-    this.sequence = -1 // last message drawn; -1 asks for a snapshot
+    this.sequence = -1 // last message drawn
+    this.failures = 0
     this.pending = new Map() // "id.attr" -> change, told together
     this.told = 0 // when changes were told last
     this.touched = new Map() // "id.attr" -> time of the user's last change
@@ -106,7 +38,8 @@ class Page {
     this.onHide = () => this.say("bye")
     window.addEventListener("pagehide", this.onHide)
     this.alive = setInterval(() => !this.asked && this.say("ack", {sequence: this.sequence}), ALIVE_MS)
-    this.patience = setInterval(() => this.asked && Date.now() - this.asked > ASK_MS && this.ask(), ASK_MS)
+    this.patience = ASK_MS // until an answer counts as lost; longer each time, for slow ways to the kernel
+    this.asking = setInterval(() => this.askAgain(), 1_000)
     this.watch = setInterval(() => this.listen(), 1_000)
     this.lab = new MutationObserver(() => this.tellTheme())
     this.lab.observe(document.body, {attributes: true, attributeFilter: ["data-jp-theme-light", "class"]})
@@ -117,10 +50,17 @@ class Page {
     this.ask()
   }
 
-  // Ask for a snapshot; `asked` stays set until it has been drawn.
+  // Ask for a snapshot; `asked` stays set until it has come, and patches are left out meanwhile.
   ask() {
+    if (this.gone) return
     this.asked = Date.now()
     this.say("hello")
+  }
+
+  askAgain() {
+    if (!this.asked || Date.now() - this.asked < this.patience) return
+    this.patience = Math.min(2 * this.patience, PATIENCE_MS)
+    this.ask()
   }
 
   say(type, rest = {}) {
@@ -143,8 +83,7 @@ class Page {
 
   // Say so when the kernel has gone, and take it back when it speaks again. The picture stays.
   listen() {
-    const gone = this.doc != null && Date.now() - this.heard > SILENCE_MS
-    if (!gone) {
+    if (Date.now() - this.heard <= SILENCE_MS) {
       this.note?.remove()
       this.note = null
     } else if (this.note == null) {
@@ -154,7 +93,8 @@ class Page {
       this.note.style.cssText =
         "padding:6px 10px;font:13px sans-serif;color:#fff;background:#c92a2a;border-radius:3px"
       this.note.textContent =
-        `the kernel has not answered since ${since}: the picture is from then. ` +
+        `the kernel has not answered since ${since}: ` +
+        (this.doc ? "the picture is from then. " : "the dashboard comes as soon as it does. ") +
         "If the kernel has died or was restarted, run the cell again."
       this.el.prepend(this.note)
     }
@@ -177,50 +117,46 @@ class Page {
   }
 
   async script(buffers) {
-    loading ??= (async () => {
-      for (const bytes of buffers) await runScript(bytes)
-    })()
-    await loading
+    await loadBokeh(buffers)
     this.ask()
   }
 
   async snapshot({sequence, inputs, menu, plots, widget}, packed) {
     if (!this.asked) return
     const json = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).json()
-    if (!bokeh(json.version)) await loading // by another dashboard of this page
-    const B = bokeh(json.version)
-    if (!B) return this.say("script")
+    const B = await awaitBokeh(json.version, this.name, () => this.say("script"))
+    if (!B || !this.asked) return // not there yet, or the page has gone meanwhile
     this.asked = 0
+    this.patience = ASK_MS
     spareWork(B)
     this.clear()
     this.inputs = new Set(inputs.map(([id, attr]) => `${id}.${attr}`))
     this.doc = B.require("document/index").Document.from_json(json)
+    this.documents = B.documents
     this.menu = menu
     this.widget = widget
     this.plots = plots
     this.doc.on_change((event) => this.changed(event))
     this.sequence = sequence
     this.views = await B.embed.add_document_standalone(this.doc, this.el)
+    if (this.gone) return this.clear()
     this.el.classList.add(LIVE)
     this.report()
   }
 
-  patch({sequence, causes, patch: text, buffers: ids}, buffers) {
-    if (this.doc == null || sequence <= this.sequence) return
-    if (sequence !== this.sequence + 1) {
-      this.doc = null // a message was lost: draw nothing until the snapshot has come
-      return this.ask()
-    }
+  patch({sequence, causes, patch: text, buffers: made}, parts) {
+    if (this.doc == null || this.asked || sequence <= this.sequence) return
+    if (sequence !== this.sequence + 1) return this.ask() // a message was lost
     this.sequence = sequence
     const patch = JSON.parse(text)
+    const bytes = unpack(made, parts)
     const now = Date.now()
     patch.events = patch.events.filter(
       ({model, attr}, place) =>
         causes[place] !== this.name &&
         ((attr !== "start" && attr !== "end") || now - (this.touched.get(`${model?.id}.${attr}`) ?? 0) >= CALM_MS),
     )
-    const bytes = ({buffer, byteOffset, byteLength}) => buffer.slice(byteOffset, byteOffset + byteLength)
-    this.doc.apply_json_patch(patch, new Map(ids.map((id, i) => [id, bytes(buffers[i])])))
+    this.doc.apply_json_patch(patch, bytes)
     this.acknowledge()
   }
 
@@ -320,16 +256,21 @@ class Page {
     }
   }
 
+  // Say what went wrong, and draw anew from a snapshot: the fault may have been one of this moment.
   fail(error) {
     console.error(error)
     const note = document.createElement("pre")
     note.textContent = `the dashboard could not be drawn: ${error}`
     this.clear()
     this.el.replaceChildren(note)
+    if (++this.failures < ATTEMPTS) this.ask()
   }
 
   clear() {
     this.views?.clear()
+    // BokehJS keeps every document that it has ever made.
+    const place = this.documents?.indexOf(this.doc) ?? -1
+    if (place >= 0) this.documents.splice(place, 1)
     this.views = this.doc = null
     this.el.replaceChildren()
   }
@@ -337,8 +278,9 @@ class Page {
   // The kernel has closed the dashboard: the last picture stays.
   stop() {
     this.ack = null // an acknowledgement on its way is not sent any more
+    leaveBokeh(this.name)
     clearInterval(this.alive)
-    clearInterval(this.patience)
+    clearInterval(this.asking)
     clearInterval(this.watch)
     this.lab.disconnect()
     this.notebook?.saveState?.disconnect(this.onSave)
@@ -348,6 +290,8 @@ class Page {
   }
 
   dispose() {
+    this.gone = true
+    this.asked = 0
     this.stop()
     this.model.off("msg:custom", this.onMessage)
     this.say("bye")
@@ -356,7 +300,8 @@ class Page {
 }
 
 export default {
-  render({model, el}) {
+  async render({model, el}) {
+    await takeMessages(model)
     const page = new Page(model, el)
     return () => page.dispose()
   },

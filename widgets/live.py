@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-import anywidget
 import bokeh
 from bokeh.core.json_encoder import serialize_json
 from bokeh.document.events import DocumentPatchedEvent
@@ -31,6 +30,8 @@ from bokeh.protocol.messages.patch_doc import patch_doc
 from IPython.display import DisplayHandle, display
 
 from workbench.widgets.export import KINDS
+from workbench.widgets.module import ModuleWidget, module
+from workbench.widgets.packing import packed
 from workbench.widgets.pages import OPEN_LOOP, Pages
 from workbench.widgets.picture import picture
 from workbench.widgets.still import EMPTY, still_bundle
@@ -51,14 +52,14 @@ _SCRIPTS = ("bokeh.min.js", "bokeh-widgets.min.js")
 _WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
 
 
-class LiveDashboard(anywidget.AnyWidget):
+class LiveDashboard(ModuleWidget):
     """The widget of one :class:`DashboardView`; displaying it anywhere in a notebook shows a live view.
 
     From its creation on, the dashboard owns the view: nobody else may call its methods, except through
     :meth:`call`. :meth:`close` ends thread and comms; a process that ends needs no call.
     """
 
-    _esm = Path(__file__).with_name("live.js")
+    _esm = module("bokehjs.js", "packing.js", "live.js")
     _open: ClassVar[dict[str, LiveDashboard]] = {}
 
     def __init__(self, view: DashboardView) -> None:
@@ -299,16 +300,16 @@ class LiveDashboard(anywidget.AnyWidget):
         if not events:
             return 0
         message = patch_doc.create(events)
+        made, parts = packed([buffer.to_bytes() for buffer in message.buffers])
         content = {
             "type": "patch",
             "sequence": self._pages.sent(now),
             "causes": [event.setter for event in events],
             "patch": serialize_json(message.content),
-            "buffers": [buffer.id for buffer in message.buffers],
+            "buffers": [(buffer.id, *how) for buffer, how in zip(message.buffers, made, strict=True)],
         }
-        buffers = [buffer.to_bytes() for buffer in message.buffers]
-        self._say(content, buffers)
-        return len(content["patch"]) + sum(map(len, buffers))
+        self._say(content, parts)
+        return len(content["patch"]) + sum(map(len, parts))
 
 
 def _route_replies_away(comm: Any) -> None:

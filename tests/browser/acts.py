@@ -11,6 +11,11 @@ from benchmarks.lab import PATIENCE, LabPage
 #: Grounds of the two themes, as the browser writes colours.
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(17, 20, 24)"
 
+#: Lets anywidget lose its patience at once, as in a browser that takes more than two seconds to load a module.
+HASTY = """
+const timeout = AbortSignal.timeout.bind(AbortSignal)
+AbortSignal.timeout = (milliseconds) => timeout(milliseconds === 2_000 ? 0 : milliseconds)
+"""
 #: Lines and range of each figure on show in the newest dashboard: per line its key, form and points.
 LINES = """() => {
   const models = [...(window.Bokeh?.documents.at(-1)?._all_models.values() ?? [])]
@@ -65,12 +70,11 @@ def labels(page: LabPage) -> list[str]:
 
 
 def wait_until(page: LabPage, condition: Any, what: str, seconds: float = PATIENCE / 1_000) -> None:
-    """Wait until ``condition()`` holds; else a screenshot is left."""
+    """Wait until ``condition()`` holds; else :meth:`.LabPage.fail`."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
-            page.screenshot("failure")
-            raise AssertionError(f"waited in vain for {what}; errors of the page: {page.errors}")
+            page.fail(what)
         time.sleep(0.1)
 
 

@@ -49,12 +49,13 @@ def opener(chromium: Any, jupyter: tuple[str, Path], screenshots: Path) -> Itera
     contexts = []
     notebooks = set()
 
-    def open_(notebook: Path, width: int = 1280, height: int = 1000) -> LabPage:
+    def open_(notebook: Path, width: int = 1280, height: int = 1000, script: str = "") -> LabPage:
         if not (root / notebook.name).exists():
             shutil.copy(notebook, root / notebook.name)
         notebooks.add(notebook.name)
         context = chromium.new_context(viewport={"width": width, "height": height})
         contexts.append(context)
+        context.add_init_script(script)
         page = LabPage(context.new_page(), f"{url}/lab/tree/{notebook.name}?reset", screenshots)
         page.open()
         return page
@@ -69,7 +70,8 @@ def opener(chromium: Any, jupyter: tuple[str, Path], screenshots: Path) -> Itera
 
 @pytest.fixture
 def lab(chromium: Any, jupyter: tuple[str, Path], screenshots: Path) -> Iterator[Callable[..., LabPage]]:
-    """``lab(notebook, width=1280, height=1000)`` opens a copy of a notebook file and returns its :class:`LabPage`.
+    """``lab(notebook, width=1280, height=1000, script="")`` opens a copy of a notebook file and returns its
+    :class:`LabPage`; ``script`` runs in the page before anything else.
 
     Opening the same notebook again in a test gives a second page on the same kernel. Kernels end with the test.
     """

@@ -10,16 +10,31 @@ from pathlib import Path
 import pytest
 
 from benchmarks.lab import LabPage, write_notebook
-from tests.browser.acts import labels, span, wait_until
+from tests.browser.acts import HASTY, labels, span, wait_until
 from tests.browser.stage import BUSY, FILL, SHOW, STOP
 
 pytestmark = pytest.mark.browser
 
+#: A dashboard beside the first one.
+MORE = """
+view = DashboardView(results, "The same by the hour")
+view.pin("1 day / 1 hour")
+more = LiveDashboard.show("more", view)
+"""
+#: How often the page has been given BokehJS, a script of each of two files, and the dashboards that it holds.
+BOKEHS = """() => [document.querySelectorAll("head script[src^='blob:']").length,
+               Bokeh.documents.map((each) => each.title()).sort()]"""
+#: The newest dashboard cannot draw what it is told next.
+FAULT = """() => {
+  Bokeh.documents.at(-1).apply_json_patch = () => { throw new Error("a fault of this moment") }
+}"""
+
 
 @pytest.fixture
 def notebook(tmp_path: Path) -> Path:
-    """A notebook with the cells FILL, SHOW, BUSY, STOP and one that displays the widget again."""
-    return write_notebook(tmp_path / "live.ipynb", [FILL.strip(), SHOW, BUSY, STOP, "live"])
+    """A notebook: FILL, SHOW, BUSY, STOP, a cell that displays the widget again, MORE and a cell that ends that."""
+    cells = [FILL.strip(), SHOW, BUSY, STOP, "live", MORE.strip(), "more.close()"]
+    return write_notebook(tmp_path / "live.ipynb", cells)
 
 
 def watermark(page: LabPage) -> str:
@@ -57,13 +72,25 @@ def test_a_dashboard_lives_zooms_reloads_and_ends(lab: Callable[..., LabPage], n
     page.screenshot("live-dashboard-zoomed")
     page.wait_idle()
 
-    # A reload draws the same again, from the kernel's state.
+    # A reload draws the same again, from the kernel's state; two dashboards share one BokehJS.
+    page.run_cell(5)
+    page.wait_text("1 day / 1 hour (pinned)")
     page.save()
     page.open()
     page.wait_text("15 minutes / 1 minute (auto)")
-    page.figure().wait_for(state="visible")
+    page.wait_text("1 day / 1 hour (pinned)")
+    page.figure(7).wait_for(state="visible")
+    titles = ["Flight delays by carrier", "The same by the hour"]
+    assert page.page.evaluate(BOKEHS) == [2, titles]
+    page.run_cell(6)
+    wait_until(page, lambda: page.page.evaluate(BOKEHS) == [2, titles[:1]], "one dashboard alone")
 
-    # Running the cell again leaves one set of comms.
+    # What goes wrong once in a page is drawn anew.
+    page.page.evaluate(FAULT)
+    wait_until(page, lambda: any("a fault of this moment" in line for line in page.console), "the fault")
+    wait_moves(page)
+
+    # Running the cell again leaves one set of comms, and one dashboard in the page.
     page.run_cell(1)
     page.wait_text("2 hours / 10 minutes (auto)")
     comms = page.comms()
@@ -71,6 +98,7 @@ def test_a_dashboard_lives_zooms_reloads_and_ends(lab: Callable[..., LabPage], n
         page.run_cell(1)
     page.wait_text("2 hours / 10 minutes (auto)")
     assert page.comms() == comms
+    assert page.page.evaluate(BOKEHS) == [2, titles[:1]]
     wait_moves(page)
 
     # The end leaves a picture, no comm and no thread.
@@ -85,13 +113,16 @@ def test_a_dashboard_lives_zooms_reloads_and_ends(lab: Callable[..., LabPage], n
 
 
 def test_two_outputs_and_a_second_browser_show_the_same(lab: Callable[..., LabPage], notebook: Path) -> None:
-    """Cases B8 and B9: every view of one dashboard moves, a page opened later draws what there is."""
+    """Cases B8 and B9: every view of one dashboard moves, a page opened later draws what there is.
+
+    The later one is so slow that anywidget gives up handing on what the kernel says.
+    """
     page = lab(notebook, height=2000)
     for index in (0, 1, 4):
         page.run_cell(index)
     page.figure(5).wait_for(state="visible")
     page.save()
-    other = lab(notebook, width=800)
+    other = lab(notebook, width=800, script=HASTY)
     wait_until(other, lambda: len(labels(other)) == 6, "the lines in the other browser")
     for _ in range(4):
         page.wheel(-300, index=3)
@@ -105,4 +136,6 @@ def test_two_outputs_and_a_second_browser_show_the_same(lab: Callable[..., LabPa
     other.screenshot("live-dashboard-800")
     page.screenshot("live-dashboard-two-outputs")
     page.run_cell(3)
-    assert page.errors == other.errors == []
+    given_up = "[anywidget] Failed to initialize model."
+    assert any(given_up in line for line in (*other.errors, *other.console)), "this page was not slow"
+    assert page.errors == [error for error in other.errors if error != given_up] == []

@@ -31,7 +31,14 @@ def wheel(root: Path, files: list[Path], tmp_path_factory: pytest.TempPathFactor
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     tops = {name.split("/")[0] for name in wheel.namelist()}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"workbench"}
+    assert {top for top in tops if not top.endswith((".dist-info", ".data"))} == {"workbench"}
+
+
+def test_jupyterlab_finds_the_entry_of_its_launcher(root: Path, wheel: zipfile.ZipFile) -> None:
+    ours = root / "labextensions"
+    wanted = {path.relative_to(ours).as_posix() for path in ours.rglob("*") if path.is_file()}
+    data = [name.split(".data/data/", 1)[1] for name in wheel.namelist() if ".data/" in name]
+    assert set(data) == {f"share/jupyter/labextensions/{name}" for name in wanted}
 
 
 def test_every_source_file_is_in_the_wheel(root: Path, files: list[Path], wheel: zipfile.ZipFile) -> None:

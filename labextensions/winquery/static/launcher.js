@@ -1,0 +1,133 @@
+// JupyterLab's launcher and its list of files offer a dashboard of a file of events: a notebook that a kernel writes,
+// by workbench/template.py. This is by hand what a bundler makes of an extension, so nothing has to be built.
+
+{
+  const DATA = /\.(csv|jsonl?|ndjson|parquet|pq|arrow|feather|ipc)$/i // the endings of workbench/feeds/formats.py
+  const OF_A_FILE = "winquery:dashboard-of-a-file"
+  const OF_SELECTED = "winquery:dashboard-of-selected-file"
+  const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke-width="1.8">
+    <path class="jp-icon3" stroke="#616161" d="M3 3v18h18"/>
+    <path class="jp-icon-contrast0" stroke="#1c7ed6" d="M6 15l4-6 4 3 6-8"/>
+    <path class="jp-icon-contrast1" stroke="#e8590c" stroke-dasharray="2 1.6" d="M6 18l5-3 4 2 5-5"/>
+  </svg>`
+
+  let scope = {}
+
+  // A module of JupyterLab's, which shares each of them once.
+  async function module(name) {
+    const [version] = Object.values(scope[name])
+    return (await version.get())()
+  }
+
+  const joined = (folder, name) => (folder ? `${folder}/${name}` : name)
+
+  // Let a kernel in that folder write the notebook, unless there is one; returns its path.
+  async function write({kernelspecs, sessions}, folder, name) {
+    await kernelspecs.ready
+    const session = await sessions.startNew({
+      path: joined(folder, `winquery-${Date.now()}`),
+      name: "",
+      type: "console",
+      kernel: {name: kernelspecs.specs.default},
+    })
+    const lines = [
+      "from pathlib import Path",
+      "from workbench.template import write",
+      `data = Path(${JSON.stringify(name)})`,
+      "sheet = Path(f'{data.stem}.ipynb')",
+      "print(sheet if sheet.exists() else write(data))",
+    ]
+    try {
+      const future = session.kernel.requestExecute({code: lines.join("\n")})
+      let said = ""
+      future.onIOPub = ({header, content}) => {
+        if (header.msg_type === "stream" && content.name === "stdout") said += content.text
+      }
+      const {content} = await future.done
+      if (content.status !== "ok") throw new Error(content.evalue)
+      return joined(folder, said.trim().split("\n").at(-1))
+    } finally {
+      await session.shutdown()
+    }
+  }
+
+  async function plugin() {
+    const names = ["launcher", "filebrowser", "apputils", "ui-components"].map((name) => `@jupyterlab/${name}`)
+    const [{ILauncher}, {IFileBrowserFactory}, {InputDialog, Notification}, {LabIcon}] = await Promise.all(
+      names.map(module),
+    )
+
+    async function open(app, folder, name) {
+      const path = write(app.serviceManager, folder, name)
+      Notification.promise(path, {
+        pending: {message: `looking at ${name}`},
+        success: {message: () => `${name} has a notebook: Run, Run All Cells`, options: {autoClose: 5_000}},
+        error: {message: (reason) => `no dashboard of ${name}: ${reason.message ?? reason}`},
+      })
+      const found = await path.catch(() => null)
+      return found && app.commands.execute("docmanager:open", {path: found, factory: "Notebook"})
+    }
+
+    async function choose(app, folder) {
+      const {content} = await app.serviceManager.contents.get(folder)
+      const items = content.map(({name}) => name).filter((name) => DATA.test(name))
+      if (items.length === 0) {
+        Notification.warning("There is no CSV, JSON, Parquet or Arrow file in this folder: put one here first.")
+        return null
+      }
+      const title = "A dashboard of which file?"
+      const {button, value} = await InputDialog.getItem({title, items: items.sort(), okLabel: "Open"})
+      return button.accept ? value : null
+    }
+
+    return {
+      id: "winquery:launcher",
+      description: "Offers a dashboard of a file in the launcher and in the list of files.",
+      autoStart: true,
+      optional: [ILauncher, IFileBrowserFactory],
+      activate(app, launcher, browsers) {
+        const icon = new LabIcon({name: "winquery:dashboard", svgstr: ICON})
+        const caption = "Write a notebook that shows a file of events as a live dashboard, and open it"
+        app.commands.addCommand(OF_A_FILE, {
+          label: "Dashboard of a file",
+          caption,
+          icon,
+          async execute({cwd}) {
+            const folder = cwd ?? browsers?.tracker.currentWidget?.model.path ?? ""
+            const name = await choose(app, folder)
+            return name && open(app, folder, name)
+          },
+        })
+        launcher?.add({command: OF_A_FILE, category: "Notebook", rank: 100})
+        if (!browsers) return
+        const selected = () => {
+          const [item, ...others] = browsers.tracker.currentWidget?.selectedItems() ?? []
+          return others.length === 0 && DATA.test(item?.name ?? "") ? item : null
+        }
+        app.commands.addCommand(OF_SELECTED, {
+          label: "Live Dashboard",
+          caption,
+          icon,
+          isVisible: () => selected() != null,
+          execute: () => open(app, selected().path.split("/").slice(0, -1).join("/"), selected().name),
+        })
+        app.contextMenu.addItem({
+          command: OF_SELECTED,
+          selector: '.jp-DirListing-item[data-isdir="false"]',
+          rank: 3,
+        })
+      },
+    }
+  }
+
+  window._JUPYTERLAB = window._JUPYTERLAB ?? {}
+  window._JUPYTERLAB.winquery = {
+    init(shared) {
+      scope = shared
+    },
+    async get() {
+      const made = await plugin()
+      return () => ({__esModule: true, default: made})
+    },
+  }
+}
