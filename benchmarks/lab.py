@@ -125,7 +125,11 @@ class LabPage:
     def _hear(self, message: Any) -> None:
         # JupyterLab says of dozens of its parts that they took long to begin.
         said = f"console {message.type}: {message.text[:500]}"
-        if message.type in ("error", "warning") and not message.text.startswith("Plugin ") and said not in self.console:
+        if (
+            message.type in ("error", "warning")
+            and not message.text.startswith("Plugin ")
+            and said not in self.console
+        ):
             self.console.append(said)
 
     def figure(self, index: int = 0) -> Any:
