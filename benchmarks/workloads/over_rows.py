@@ -5,7 +5,9 @@ one). Frames hold the rows of the last so many seconds, both ends included.
 
 - ``keyed_SIDE_m_s``: M rows/s of the average over the last 60 s by key, ``keyed_x`` how many times polars' (bar);
 - ``global_SIDE_m_s``: M rows/s of ten averages without a key, over the last 10 s to 1 h; ``global_x`` as above (bar);
-- ``..._x_cpu``: the same ratios by processor time of the process, which a busy machine disturbs less.
+- ``..._x_cpu``: the same ratios by processor time of the process, which a busy machine disturbs less;
+- ``global_limit_m_s``: M rows/s at which the same threads write ten columns past the caches into memory that is at
+  hand, and do nothing else: what no program that keeps its results can exceed here.
 
 Every run starts from the table and ends with a column for each frame. Medians of 3 interleaved rounds. pandas gets a
 tenth of the rows, DuckDB's rows come in its own order; neither takes part in the global case, where DuckDB needs
@@ -19,6 +21,8 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,7 +70,30 @@ def run(quick: bool) -> Figures:
         for suffix, times in (("x", wall), ("x_cpu", spent)):
             pairs = zip(times["winquery"], times["polars"], strict=True)
             figures[f"{name}_{suffix}"] = statistics.median(theirs / mine for mine, theirs in pairs)
-    return figures
+    return figures | {"global_limit_m_s": _limit(rows)}
+
+
+def _limit(rows: int) -> float:
+    """M rows/s of ten columns that are copies of one."""
+    from workbench.kernels.jit import jit
+    from workbench.kernels.streaming import stream
+
+    def write(values: Array, out: Array, begin: int, end: int) -> None:
+        for low in range(begin, end, 2048):
+            high = min(low + 2048, end)
+            for column in range(out.shape[0]):
+                stream(values[low:high], out[column, low:high])
+
+    compiled, seconds = jit(write, keep=False), []
+    values, out = np.ones(rows), np.zeros((len(SIZES), rows))
+    cuts = np.linspace(0, rows, THREADS + 1).astype(int).tolist()
+    with ThreadPoolExecutor(THREADS) as pool:
+        for _ in range(ROUNDS + 1):
+            begin = time.perf_counter()
+            list(pool.map(compiled, *zip(*((values, out, *cut) for cut in pairwise(cuts)), strict=True)))
+            seconds.append(time.perf_counter() - begin)
+    assert (out == 1).all()
+    return rate(rows, seconds[1:]) / 1e6
 
 
 def _sides(name: str, data: pa.Table) -> dict[str, Callable[[], Any]]:

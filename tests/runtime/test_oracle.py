@@ -135,12 +135,14 @@ def test_many_workloads_equal_the_oracle(workload: Workload, batches: list[pa.Ta
     check(workload, batches, engine)
 
 
-#: Ten thousand examples in parts, each a test that can be run by itself: some ten minutes on array code.
+#: Ten thousand examples in parts, each a test that can be run by itself: a minute or so of array code.
 PARTS, PART = 20, 500
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("WINQUERY_NIGHTLY" not in os.environ, reason="hours; set WINQUERY_NIGHTLY=1, or 2 for others")
+@pytest.mark.skipif(
+    "WINQUERY_NIGHTLY" not in os.environ, reason="half an hour; set WINQUERY_NIGHTLY=1, or 2 for others"
+)
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_ten_thousand_workloads_equal_the_oracle(part: int) -> None:

@@ -132,7 +132,10 @@ def shared_source(kind: PartialKind) -> str:
     if kind.name == "sum_float":
         _wide(t)
     t("            else:" if kind.name == "sum_float" else "            if True:")
-    t.each("                o#[q, start - origin:stop - origin] = w#[:count]")
+    # Not as an assignment of slices: for the text of its error numba compiles all its strings, a third of the time.
+    t.each("                d# = o#[q, start - origin:stop - origin]")
+    t("                for j in range(count):")
+    t.each("                    d#[j] = w#[j]")
     t("        start = stop")
     if kind.name == "sum_float":
         t("    if wide:", "        settle()")
@@ -165,11 +168,11 @@ def _opening(t: KernelText) -> None:
         "    frames = preceding.size",
         f"    first, peers = np.empty({_TILE}, np.int64), np.empty({_TILE}, np.int64)",
         f"    ends, n = np.empty({_TILE}, np.int64), np.empty({_TILE}, np.float64)",
-        "    lows = np.empty(frames, np.int64)",
+        "    lows, oldest = np.empty(frames, np.int64), begin",
         "    for q in range(frames):",
         "        lows[q] = first_low(times, runs, by_time[q], preceding[q], begin)",
-        "    oldest = lows.min() // chunk",
-        "    room = (times.size - 1) // chunk - oldest + 2",
+        "        oldest = min(oldest, lows[q])",
+        "    room = (times.size - 1) // chunk - oldest // chunk + 2",
         "    bases, tops, dones = np.zeros(frames, np.int64), np.full(frames, -1), np.zeros(frames, np.int64)",
     )
     t.each("    front# = np.empty((frames, room), x#.dtype)")

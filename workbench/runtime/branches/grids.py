@@ -16,7 +16,7 @@ from workbench.runtime.assembling import Alike, Assembler, Emitted, Ranges, emit
 from workbench.runtime.branches.base import Branch, Clock, table_of
 from workbench.runtime.branches.filling import Filling
 from workbench.runtime.branches.revisions import Revisions
-from workbench.runtime.branches.store import SliceStore
+from workbench.runtime.branches.store import SliceStore, distinct
 from workbench.time import DAY
 
 Array = npt.NDArray[Any]
@@ -81,14 +81,14 @@ class SliceWindows(Branch):
             starts, numbers = starts[useful], numbers[useful]
             fields = [column[useful] for column in fields]
         self.store.merge(starts, numbers, fields)
-        self._dirty |= set(np.unique(starts // self._span).tolist())
+        self._dirty |= set(distinct(starts // self._span).tolist())
         self._entries.append((starts, numbers))
 
     def advance(self, clock: Clock, late: dict[int, int]) -> Emitted:
         starts = np.concatenate([np.zeros(0, np.int64), *(starts for starts, _ in self._entries)])
         numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for _, numbers in self._entries)])
         self._entries.clear()
-        results = self._emit(*self._chosen(np.unique(starts), clock), starts, numbers, clock)
+        results = self._emit(*self._chosen(distinct(starts), clock), starts, numbers, clock)
         for filling in self._fillings:
             results += filling.advance(self.store, self._assembler, self._revisions, clock, (starts, numbers))
         self.store.evict(self._grids.open_from(clock.settled_after))

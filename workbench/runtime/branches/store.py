@@ -143,7 +143,9 @@ class SliceStore:
     def _rows(self, starts: Array) -> Array:
         """Matrix rows of slices, made where they do not exist."""
         kept = self.starts
-        fresh = np.setdiff1d(starts, kept)
+        place = np.searchsorted(kept, starts)
+        known = kept[np.minimum(place, len(kept) - 1)] == starts if len(kept) else np.zeros(len(starts), np.bool_)
+        fresh = distinct(starts[~known])
         if len(fresh):
             if (len(kept) and fresh[0] < kept[-1]) or self._size + len(fresh) > len(self._starts):
                 merged = np.union1d(kept, fresh)
@@ -168,6 +170,14 @@ class SliceStore:
             scans.reset()
         self._head, self._size = 0, len(starts)
         self._starts = np.concatenate([starts, np.zeros(room - len(starts), np.int64)])
+
+
+def distinct(times: Array) -> Array:
+    """Each of some times once, ascending; mostly they ascend already, and nothing needs to be sorted or hashed."""
+    steps = np.diff(times)
+    if not len(times) or (steps < 0).any():
+        return np.unique(times)
+    return times[np.append(True, steps > 0)]
 
 
 def _turns(cells: Array) -> Array:
