@@ -29,7 +29,7 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@# What a wheel puts there, so that JupyterLab's launcher offers dashboards.
 	@mkdir -p $(VENV)/share/jupyter/labextensions
-	@ln -sfn $(CURDIR)/labextensions/winquery $(VENV)/share/jupyter/labextensions/winquery
+	@ln -sfn $(CURDIR)/widgets/labextension $(VENV)/share/jupyter/labextensions/winquery
 	@$(BIN)/python -m workbench doctor --java || { \
 	  echo "no fit Java on this machine: installing one from the Python index (35 MB)"; \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[java]' && \

@@ -10,7 +10,7 @@ from pathlib import Path
 from workbench.feeds.formats import SUFFIXES
 
 ROOT = Path(__file__).resolve().parents[2]
-ENTRY = ROOT / "labextensions" / "winquery"
+ENTRY = ROOT / "widgets" / "labextension"
 
 
 def test_name_and_version_are_those_of_the_package() -> None:
