@@ -185,7 +185,11 @@ def open_jupyter(home: Path) -> Iterator[tuple[str, Path]]:
     root.mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTER")}
     environment |= {"HOME": str(home), "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"}
-    environment["JUPYTER_PATH"] = str(REPOSITORY)  # the entry in the launcher
+    # The entry in the launcher, as `make setup` has it.
+    extensions = home / "share" / "labextensions"
+    extensions.mkdir(parents=True)
+    (extensions / "winquery").symlink_to(REPOSITORY / "widgets" / "labextension")
+    environment["JUPYTER_PATH"] = str(extensions.parent)
     for name in ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR"):
         environment[f"JUPYTER_{name}"] = str(home / name.lower())
     # No question about news over the page, no request to the outside.
