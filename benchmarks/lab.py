@@ -28,7 +28,6 @@ _SHOWN = """() => {
   const lines = [`kernel ${kernel?.status}, ${kernel?.connectionStatus}`]
   for (const [number, cell] of (content?.widgets ?? []).entries()) {
     for (const node of cell.outputArea?.node.querySelectorAll(".jp-OutputArea-output") ?? []) {
-      const figures = node.querySelectorAll("*").length
       lines.push(`output of cell ${number}: "${node.innerText.trim().slice(0, 300)}"`)
     }
   }
