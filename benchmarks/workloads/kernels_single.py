@@ -13,7 +13,9 @@ For each aggregate (``sum_i32``, ``min_i32``, ``sum_f64`` without inverse, ``min
 - ``A_x_PEER``: times as fast as that library at the size where we are the least ahead, ours in the large array.
   bottleneck and numbagg subtract what leaves from one running float, errors and infinities included, which is less
   work than ``sum_f64`` here, where nothing is ever subtracted; ``fast_f64`` does as they do.
-- ``A_reused_x_PEER``: the same with each batch's results in one buffer of ours.
+- ``A_reused_x_PEER``: the same with each batch's results in one buffer of ours;
+- ``A_copy_x_PEER``: of a bare ``np.copyto`` of the column into the large array, which is what nobody who reads every
+  row and stores every result is faster than.
 
 Without bars, so that nobody is misled: ``cumsum_i32`` and ``cumsum_f64`` are M rows/s of ``np.cumsum`` as above,
 ``cumsum_i32_narrow`` of ``np.cumsum(x, dtype=np.int32, out=x)``, in place, several times as fast; ``copy_gb_s`` is
@@ -77,7 +79,7 @@ def _measure(aggregate: Aggregate, quick: bool) -> dict[str, float]:
     kept = np.zeros_like(column)
     streams = {size: Stream(aggregate, column, [size], BATCH, kept) for size in SIZES}
     rounds = QUICK_ROUNDS if quick else ROUNDS
-    return _beside_cumsum(aggregate, column, streams, rounds) | _beside_peers(aggregate, column, streams, rounds)
+    return _beside_cumsum(aggregate, column, streams, rounds) | _beside_peers(aggregate, column, kept, streams, rounds)
 
 
 def _beside_cumsum(
@@ -104,22 +106,22 @@ def _beside_cumsum(
 
 
 def _beside_peers(
-    aggregate: Aggregate, column: peers.Array, streams: Mapping[int, Stream], rounds: int
+    aggregate: Aggregate, column: peers.Array, kept: peers.Array, streams: Mapping[int, Stream], rounds: int
 ) -> dict[str, float]:
     libraries = peers.rolling(aggregate.function, column)
     figures: dict[str, float] = {}
-    ahead: dict[str, list[float]] = {library: [] for library in libraries}
-    ahead_reused: dict[str, list[float]] = {library: [] for library in libraries}
+    names = {"ours": "", "reused": "reused_", "copy": "copy_"}
+    ahead: dict[str, list[float]] = {f"{name}x_{library}": [] for name in names.values() for library in libraries}
     for size in SIZES:
         cases: dict[str, Callable[[], Any]] = {"ours": streams[size].large, "reused": streams[size].reused}
+        cases["copy"] = partial(np.copyto, kept, column)
         cases |= {library: partial(call, size) for library, call in libraries.items()}
         times = interleaved(cases, rounds)
         for library in libraries:
             figures[f"{aggregate.name}_{size}_{library}"] = rate(len(column), times[library]) / 1e6
-            ahead[library].append(speedup(times, "ours", library))
-            ahead_reused[library].append(speedup(times, "reused", library))
-    figures |= {f"{aggregate.name}_x_{library}": min(ratios) for library, ratios in ahead.items()}
-    return figures | {f"{aggregate.name}_reused_x_{library}": min(each) for library, each in ahead_reused.items()}
+            for case, name in names.items():
+                ahead[f"{name}x_{library}"].append(speedup(times, case, library))
+    return figures | {f"{aggregate.name}_{name}": min(ratios) for name, ratios in ahead.items()}
 
 
 def _bars() -> tuple[Bar, ...]:
