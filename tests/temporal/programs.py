@@ -101,8 +101,7 @@ def arrays(drawn: Drawn) -> Rows:
         columns[name] = np.array([0.0 if value is None else value for value in values])
         if None in values:
             present[name] = np.array([value is not None for value in values])
-    rows = Rows(keys, times, columns, present)
-    return rows.take(rows.order)
+    return Rows(keys, times, columns, present).ordered()
 
 
 def arrow(rows: list[tuple[Any, ...]]) -> pa.Table:

@@ -68,7 +68,7 @@ class SignalStream:
             self._newest = max(self._newest, int(rows.times.max()))
             rows = rows.take(on_time)
             rows = rows if self._rows is None else Rows.joined(self._rows, rows)
-            self._rows = rows.take(rows.order)
+            self._rows = rows.ordered()
         return self._settled(self.watermark)
 
     def finish(self) -> pa.Table:

@@ -44,15 +44,22 @@ def run(
     for name, own in zip(program.sources, codes, strict=True):
         rows = rows_of(tables[name], time, own, program.columns[name])
         orders[name] = rows.order
-        sources[name] = rows.take(rows.order)
+        sources[name] = rows.ordered()
     points = evaluate(program, sources, keys.num_rows, threads, cut, span)
     if aligned and program.every is None:
-        rows = sources[program.at]
-        new = (np.diff(rows.times, prepend=0) != 0) | (np.diff(rows.keys, prepend=-1) != 0)
-        place = np.empty(len(rows), np.int64)
-        place[orders[program.at]] = np.cumsum(new) - 1
-        points = points.take(place)
+        points = _aligned(points, sources[program.at], orders[program.at])
     return table_of(program, points, keys, tables[program.at].schema.field(time), by)
+
+
+def _aligned(points: Points, rows: Rows, order: Array | None) -> Points:
+    """For each row, as they came, the point of its key and time."""
+    if rows.fresh is not None:
+        points = points.take(np.cumsum(rows.fresh) - 1)
+    if order is None:
+        return points
+    place = np.empty(len(rows), np.int64)
+    place[order] = np.arange(len(rows))
+    return points.take(place)
 
 
 def table_of(program: Program, points: Points, keys: pa.Table, time: pa.Field, by: Sequence[str]) -> pa.Table:

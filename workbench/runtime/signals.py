@@ -58,14 +58,27 @@ class Rows:
         return Rows(self.keys[index], self.times[index], columns, present)
 
     @cached_property
-    def order(self) -> Array:
-        """By key and time; rows of one time as they came."""
-        by_time = np.argsort(self.times, kind="stable") if np.any(np.diff(self.times) < 0) else None
+    def order(self) -> Array | None:
+        """The order by key and time, rows of one time as they came; None: they stand in it."""
+        by_time = np.argsort(self.times, kind="stable") if _descends(self.times) else None
         keys = self.keys if by_time is None else self.keys[by_time]
-        if not np.any(np.diff(keys) < 0):
-            return np.arange(len(self)) if by_time is None else by_time
+        if not _descends(keys):
+            # By time alone is by key and time where keys ascend with it; one key is the common case.
+            return by_time
         by_key = np.argsort(keys, kind="stable")
         return by_key if by_time is None else by_time[by_key]
+
+    def ordered(self) -> Rows:
+        """In that order."""
+        return self if self.order is None else self.take(self.order)
+
+    @cached_property
+    def fresh(self) -> Array | None:
+        """Where a key or a time begins, of rows in order; None: at every row."""
+        new = np.ones(len(self), np.bool_)
+        np.not_equal(self.times[1:], self.times[:-1], out=new[1:])
+        new[1:] |= self.keys[1:] != self.keys[:-1]
+        return None if new.all() else new
 
 
 @dataclass(frozen=True)
@@ -104,14 +117,13 @@ def evaluate(
     outputs = range(len(program.outputs))
     values, present = ([np.empty(len(points), kind) for _ in outputs] for kind in (np.float64, np.bool_))
     arguments = [cuts.points, *cuts.rows.values()]
-    given = [points, *(_padded(rows.times) for rows in sources.values())]
-    given += [_padded(sources[name].columns[each]) for name in sources for each in program.columns[name]]
-    given += [
-        _padded(sources[name].present[each])
-        for name in sources
-        for each in program.columns[name]
-        if each in sources[name].present
-    ]
+    given = [points]
+    for table in ("times", "columns", "present"):
+        for name, rows in sources.items():
+            arrays = [rows.times] if table == "times" else [getattr(rows, table).get(n) for n in program.columns[name]]
+            # An address that a kernel may look at where there is no row.
+            beyond = bool(np.any(cuts.rows[name][:, 0] == len(rows)))
+            given += [_padded(array) if beyond else array for array in arrays if array is not None]
 
     def work(part: tuple[int, int]) -> None:
         run(*arguments, *part, *given, *values, *present)
@@ -131,15 +143,18 @@ def _threads(given: int | None) -> int:
 
 
 def _padded(array: Array) -> Array:
-    """With one element more, which is never used: an address that a kernel may look at where there is no row."""
+    """With one element more, which is never used."""
     return np.append(array, np.zeros(1, array.dtype))
+
+
+def _descends(array: Array) -> bool:
+    return bool((array[1:] < array[:-1]).any())
 
 
 def _points(program: Program, rows: Rows, runs: Array, keys: int) -> tuple[Array, Array]:
     """Keys and times of the domain, each time once: of its rows, or of the multiples of ``every`` that they span."""
     if program.every is None:
-        new = np.append(True, (np.diff(rows.times) != 0) | (np.diff(rows.keys) != 0))[: len(rows)]
-        return rows.keys[new], rows.times[new]
+        return (rows.keys, rows.times) if rows.fresh is None else (rows.keys[rows.fresh], rows.times[rows.fresh])
     some = np.flatnonzero(runs[1:] > runs[:-1])
     first = -(-rows.times[runs[some]] // program.every)
     last = -(-rows.times[runs[some + 1] - 1] // program.every)
@@ -162,7 +177,7 @@ class _Cuts:
         most: int,
         span: tuple[int, int] | None,
     ) -> None:
-        bounds = np.append(np.flatnonzero(np.diff(owners, prepend=-1)), len(points))
+        bounds = np.unique(np.searchsorted(owners, np.arange(len(runs[program.at]))))
         begins, ends = bounds[:-1], bounds[1:]
         counts = -(-(ends - begins) // most)
         owner = np.repeat(np.arange(len(begins)), counts)
