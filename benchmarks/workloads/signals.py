@@ -22,6 +22,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -170,11 +171,11 @@ def run(quick: bool) -> Figures:
     rows, rounds = (QUICK_ROWS, QUICK_ROUNDS) if quick else (ROWS, ROUNDS)
     for name, app in APPS.items():
         data, made = frame(rows, app.missing), app.make()
-        cases: dict[str, Callable[[], Any]] = {"ours": lambda m=made, d=data: m.run(d, time="ts", threads=1)}
+        cases: dict[str, Callable[[], Any]] = {"ours": partial(made.run, data, time="ts", threads=1)}
         if app.pandas:
-            cases["pandas"] = lambda a=app, d=data: a.pandas(d)
+            cases["pandas"] = partial(app.pandas, data)
         if app.steps:
-            cases["unfused"] = lambda a=app, d=data: a.steps(d)
+            cases["unfused"] = partial(app.steps, data)
         times = interleaved(cases, rounds)
         for case in cases:
             if case != "ours":

@@ -33,9 +33,18 @@ def samples(source: str) -> st.SearchStrategy[Expression]:
     """Columns of a source: as they are, shifted, of a neighbour, their age, with a limit."""
     plain = st.builds(signal, st.sampled_from(["x", "y"]), st.just(source), st.none() | st.just("2 seconds"))
     back, ahead = (st.builds(method, plain, widths) for method in (Expression.shift, Expression.ahead))
-    before, after = (st.builds(each, plain, st.integers(1, 3)) for each in (Expression.previous, Expression.following))
-    return plain | plain | back | ahead | before | after | st.builds(Expression.age, plain) | st.builds(
-        Expression.interpolate, plain
+    before, after = (
+        st.builds(each, plain, st.integers(1, 3)) for each in (Expression.previous, Expression.following)
+    )
+    return (
+        plain
+        | plain
+        | back
+        | ahead
+        | before
+        | after
+        | st.builds(Expression.age, plain)
+        | st.builds(Expression.interpolate, plain)
     )
 
 
@@ -74,8 +83,10 @@ def expressions(sources: tuple[str, ...]) -> st.SearchStrategy[Expression]:
     rows = st.one_of([per_row(source) for source in sources])
     first = leaves | reductions(rows, tumbling=True) | arithmetic(leaves)
     mixed = first | arithmetic(first | reductions(rows, tumbling=True))
-    return mixed | reductions(mixed.filter(_inner), tumbling=False) | arithmetic(
-        first | reductions(mixed.filter(_inner), tumbling=False)
+    return (
+        mixed
+        | reductions(mixed.filter(_inner), tumbling=False)
+        | arithmetic(first | reductions(mixed.filter(_inner), tumbling=False))
     )
 
 
@@ -88,7 +99,7 @@ def rows_of(keys: int) -> st.SearchStrategy[Drawn]:
     """Some rows of each key; times may be equal, values missing."""
     value = st.none() | st.integers(-3, 3).map(float)
     run = st.lists(st.tuples(st.integers(-60, 120), value, value), max_size=12)
-    return st.fixed_dictionaries({key: run for key in range(keys)})
+    return st.fixed_dictionaries(dict.fromkeys(range(keys), run))
 
 
 def arrays(drawn: Drawn) -> Rows:
@@ -116,7 +127,9 @@ def expected(program: Program, sources: dict[str, Drawn], keys: int) -> list[tup
     found = []
     for key in range(keys):
         rows = {
-            name: sorted(((when * SECOND // 10, {"x": x, "y": y}) for when, x, y in drawn[key]), key=lambda row: row[0])
+            name: sorted(
+                ((when * SECOND // 10, {"x": x, "y": y}) for when, x, y in drawn[key]), key=lambda row: row[0]
+            )
             for name, drawn in sources.items()
         }
         found += [(key, time, list(values.values())) for time, values in reference(program, rows)]
@@ -179,4 +192,4 @@ def near(found: float | None, wanted: float | None) -> bool:
     return bool(np.isclose(found, wanted, rtol=1e-6, atol=1e-6, equal_nan=True))
 
 
-__all__ = ["Drawn", "SECOND", "arrays", "computed", "expected", "expressions", "listed", "near", "program", "rows_of"]
+__all__ = ["SECOND", "Drawn", "arrays", "computed", "expected", "expressions", "listed", "near", "program", "rows_of"]

@@ -158,7 +158,11 @@ class _ProgramText:
 
     def whole(self) -> str:
         """The module."""
-        head = ["import numpy as np", "from workbench.kernels import combine", "from workbench.kernels.jit import jit"]
+        head = [
+            "import numpy as np",
+            "from workbench.kernels import combine",
+            "from workbench.kernels.jit import jit",
+        ]
         head += ["from workbench.kernels.instants import before_tumbling, upto"]
         head += ["from workbench.kernels.scan import combine_max, combine_min"]
         for kind in self.kinds:
@@ -192,7 +196,7 @@ class _ProgramText:
 
     def _room(self) -> None:
         """Memory that all cuts use: of a block, or of the rows of the largest cut."""
-        self("    most = np.zeros(%d, np.int64)" % (len(self.sources) + 1), "    for c in range(begin, end):")
+        self(f"    most = np.zeros({len(self.sources) + 1}, np.int64)", "    for c in range(begin, end):")
         for s in self.sources.values():
             self(f"        most[{s}] = max(most[{s}], rows{s}[c, 1] - rows{s}[c, 0])")
         self(f"        most[{len(self.sources)}] = max(most[{len(self.sources)}], cuts[c, 2] - cuts[c, 0])")

@@ -50,7 +50,9 @@ class Signals:
             return found
         return type(given)(found)
 
-    def stream(self, *, time: str, by: str | Sequence[str] = (), delay: str | timedelta | None = None) -> SignalStream:
+    def stream(
+        self, *, time: str, by: str | Sequence[str] = (), delay: str | timedelta | None = None
+    ) -> SignalStream:
         """The same over rows that keep coming: ``push(table)`` gives the points that are settled, each once.
 
         Rows may be out of order by ``delay``; those further behind are counted in ``late``.

@@ -115,7 +115,9 @@ def rows_of(table: pa.Table, time: str, keys: Array, columns: Sequence[str]) -> 
     """The rows of a table. Raises DataError for times that are NULL or finer than microseconds, and lost digits."""
     stamps = table.column(time)
     if stamps.null_count:
-        raise DataError(f"{stamps.null_count:,} rows have no `{time}`", hint=f"leave them out: dropna(subset=['{time}'])")
+        raise DataError(
+            f"{stamps.null_count:,} rows have no `{time}`", hint=f"leave them out: dropna(subset=['{time}'])"
+        )
     try:
         times = stamps.cast(MICROS if stamps.type.tz else pa.timestamp("us")).cast(pa.int64()).to_numpy()
     except pa.ArrowInvalid as error:

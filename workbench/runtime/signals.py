@@ -6,6 +6,7 @@ whichever thread is free, without waiting for any other: what they write lies ap
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -120,10 +121,11 @@ def evaluate(
     given = [points]
     for table in ("times", "columns", "present"):
         for name, rows in sources.items():
-            arrays = [rows.times] if table == "times" else [getattr(rows, table).get(n) for n in program.columns[name]]
+            held = rows.columns if table == "columns" else rows.present
+            arrays = [rows.times] if table == "times" else [held[n] for n in program.columns[name] if n in held]
             # An address that a kernel may look at where there is no row.
             beyond = bool(np.any(cuts.rows[name][:, 0] == len(rows)))
-            given += [_padded(array) if beyond else array for array in arrays if array is not None]
+            given += [_padded(array) if beyond else array for array in arrays]
 
     def work(part: tuple[int, int]) -> None:
         run(*arguments, *part, *given, *values, *present)
@@ -216,7 +218,7 @@ class _Cuts:
         total = np.cumsum(self.points[:, 2] - self.points[:, 0])
         edges = np.searchsorted(total, np.arange(1, count) * total[-1] / count)
         bounds = sorted({0, *map(int, edges), cuts})
-        return list(zip(bounds[:-1], bounds[1:], strict=True))
+        return list(itertools.pairwise(bounds))
 
 
 def _needed(times: Array, run: Sequence[int], first: int, last: int, reach: Reach) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Time-centric expressions (*TiLT*): signals as functions of time, resolved, fused into one loop. Nothing runs here."""
+"""Time-centric expressions (*TiLT*): signals as functions of time, resolved and fused. Nothing runs here."""
 
 from workbench.temporal.boundaries import Boundaries, Reach, resolve
 from workbench.temporal.expressions import DEFAULT, Expression, Windowed, duration, signal

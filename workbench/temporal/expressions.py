@@ -166,7 +166,7 @@ class Expression:
         return Windowed(self.node, Trailing(duration(width, "the width of a window")))
 
     def tumbling(self, width: str | timedelta) -> Windowed:
-        """The values in the window ``[k * width, (k + 1) * width)`` that the time lies in. Results wait for its end."""
+        """The values in the window ``[k * width, (k + 1) * width)`` around the time. Results wait for its end."""
         return Windowed(self.node, Tumbling(duration(width, "the width of a window")))
 
     def _neighbour(self, rows: int) -> Expression:

@@ -8,9 +8,8 @@ Times and durations are microseconds.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from workbench.time import format_duration
 
@@ -199,8 +198,3 @@ def _moment(back: int) -> str:
     if back == 0:
         return "t"
     return f"t {'-' if back > 0 else '+'} {format_duration(abs(back))}"
-
-
-def described(node: Any) -> dict[str, Any]:
-    """A node's own fields, without its children: for messages and tests."""
-    return {each.name: getattr(node, each.name) for each in fields(node)}

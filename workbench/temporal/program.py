@@ -71,7 +71,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Program:
-    """Expressions by name, over a domain: a value ``every`` so many microseconds, or None: at the times of ``at``'s rows.
+    """Expressions by name over a domain: a value ``every`` so many microseconds; None: at the times of ``at``'s rows.
 
     Points of a domain by time are the multiples of ``every`` since the epoch, for each key from the first one at or
     after its first row to the first one at or after its last.
@@ -148,7 +148,9 @@ class Program:
 def program(outputs: Mapping[str, Expression], every: int | None = None, at: str | None = None) -> Program:
     """Check expressions and put them together; QueryError says what does not fit."""
     if not outputs:
-        raise QueryError("there is nothing to compute", hint="name an expression, such as `mean=x.window('1 s').mean()`")
+        raise QueryError(
+            "there is nothing to compute", hint="name an expression, such as `mean=x.window('1 s').mean()`"
+        )
     nodes = {name: operand(each) for name, each in outputs.items()}
     read = [source for node in nodes.values() for source in sources_of(node)]
     if not read:
@@ -201,5 +203,3 @@ def _range(slide: Slide) -> str:
 
 def _moment(back: int) -> str:
     return "t" if back == 0 else f"t {'-' if back > 0 else '+'} {format_duration(abs(back))}"
-
-
