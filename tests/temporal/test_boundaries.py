@@ -66,10 +66,18 @@ def test_a_window_of_a_window_is_a_stage_of_its_own() -> None:
 
 def test_the_printed_form() -> None:
     fast, slow = x.window("10 s").mean(), x.window("20 s").mean()
-    text = str(program({"trend": (fast - slow).where(fast > slow)}, every=SECOND))
-    assert "t = every 1 second" in text
-    assert "⊕(mean, ~x[t - 10 seconds : t])" in text
-    assert "~rows(begin - 20 seconds : end]" in text
+    made = program({"trend": (fast - slow).where(fast > slow), "all": (fast - slow).abs().window("1 minute").max()})
+    assert str(made).splitlines() == [
+        "t = at every row of `rows`",
+        "w1 = ⊕(mean, ~x[t - 10 seconds : t])",
+        "w2 = ⊕(mean, ~x[t - 20 seconds : t])",
+        "w3 = ⊕(max, abs((w1 - w2))[t - 1 minute : t])",
+        "~trend[t] = ((w1 > w2) ? (w1 - w2) : φ)",
+        "~all[t] = w3",
+        "values in (begin : end] need ~rows(begin - 1 minute 20 seconds : end]",
+        "one loop, stage 1: 3 pointers, 2 windows of count, sum_float",
+        "one loop, stage 2: 2 pointers, 1 window of count, max_float",
+    ]
 
 
 @pytest.mark.parametrize(

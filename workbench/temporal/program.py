@@ -128,20 +128,18 @@ class Program:
             _once(stage.slides.setdefault(slide, []), kind)
 
     def __str__(self) -> str:
-        """The program as the paper writes it: the expressions as given, their boundaries, the loop."""
-        domain = f"every {format_duration(self.every)}" if self.every else f"at every row of `{self.at}`"
-        lines = [f"t = {domain}"]
-        lines += [f"~{name}[t] = {written(node)}" for name, node in self.outputs.items()]
-        lines.append("boundaries: values in (begin : end] need")
-        lines += [f"  ~{source}{reach}" for source, reach in self.boundaries.sources.items()]
-        lines.append("one loop, fused:")
-        for number, stage in enumerate(self.stages):
-            slides = [
-                f"{', '.join(kinds)} over {written(slide.operand)}: {_range(slide)}"
-                for slide, kinds in stage.slides.items()
-            ]
-            lines.append(f"  stage {number + 1}: {len(stage.pointers)} pointers")
-            lines += [f"    {each}" for each in slides]
+        """The program as the paper writes it (Fig. 3): windows and outputs, their boundaries, the loop."""
+        lines = [f"t = every {format_duration(self.every)}" if self.every else f"t = at every row of `{self.at}`"]
+        names: dict[Node, str] = {}
+        for node in dict.fromkeys(self.nodes()):
+            if isinstance(node, Reduce):
+                text = written(node, names)
+                names[node] = f"w{len(names) + 1}"
+                lines.append(f"{names[node]} = {text}")
+        lines += [f"~{name}[t] = {written(node, names)}" for name, node in self.outputs.items()]
+        needs = (f"~{source}{reach}" for source, reach in self.boundaries.sources.items())
+        lines.append(f"values in (begin : end] need {', '.join(needs)}")
+        lines += [f"one loop, stage {number}: {_told(stage)}" for number, stage in enumerate(self.stages, start=1)]
         return "\n".join(lines)
 
 
@@ -195,11 +193,7 @@ def _once(found: list[Any], item: Any) -> None:
         found.append(item)
 
 
-def _range(slide: Slide) -> str:
-    if slide.first.width:
-        return f"{format_duration(slide.first.width)}, tumbling"
-    return f"({_moment(slide.first.back)} : {_moment(slide.last.back)}]"
-
-
-def _moment(back: int) -> str:
-    return "t" if back == 0 else f"t {'-' if back > 0 else '+'} {format_duration(abs(back))}"
+def _told(stage: Stage) -> str:
+    kinds = dict.fromkeys(kind for kinds in stage.slides.values() for kind in kinds)
+    windows = f", {len(stage.slides)} window{'s' * (len(stage.slides) > 1)} of {', '.join(kinds)}" if kinds else ""
+    return f"{len(stage.pointers)} pointers{windows}"
