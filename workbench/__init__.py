@@ -28,8 +28,10 @@ if TYPE_CHECKING:
         window_type,
     )
     from workbench.notebook.dashboards import builder, dashboard
+    from workbench.notebook.signals import signals
     from workbench.session import LiveQuery
     from workbench.session.topics import KafkaTopic, MqttTopic
+    from workbench.temporal import signal
 
 _WHERE = {
     "DataError": "errors",
@@ -48,6 +50,8 @@ _WHERE = {
     "queries": "notebook",
     "query": "notebook",
     "run": "notebook",
+    "signal": "temporal",
+    "signals": "notebook.signals",
     "source": "notebook",
     "sources": "notebook",
     "stop_all": "notebook",
@@ -76,6 +80,8 @@ __all__ = [
     "query",
     "results",
     "run",
+    "signal",
+    "signals",
     "source",
     "sources",
     "stop_all",

@@ -1,0 +1,100 @@
+"""Programs of signals against their definition: random expressions, rows, cuts of time."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+from temporal.programs import (
+    SECOND,
+    Drawn,
+    arrow,
+    computed,
+    expected,
+    expressions,
+    interpreted,
+    listed,
+    near,
+    program,
+    rows_of,
+)
+
+from workbench.codegen import signals as codegen
+from workbench.errors import QueryError
+from workbench.runtime.signal_stream import SignalStream
+from workbench.temporal import Expression, Program
+
+
+def drawn_program(outputs: list[Expression], every: int | None) -> Program:
+    """The program of some expressions, of those that there can be."""
+    try:
+        return program({f"o{n}": each for n, each in enumerate(outputs)}, every)
+    except QueryError:
+        reject()  # windows over what is still to come; test_boundaries has what is refused
+
+
+def same(found: list[Any], wanted: list[Any]) -> None:
+    assert [row[:2] for row in found] == [row[:2] for row in wanted]
+    for (key, time, mine), (_, _, its) in zip(found, wanted, strict=True):
+        assert all(map(near, mine, its)), (key, time, mine, its)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_random_programs_equal_their_definition(data: st.DataObject) -> None:
+    """One or two sources, a domain by rows or by time, time cut into pieces of few points."""
+    names = data.draw(st.sampled_from([("rows",), ("a", "b")]))
+    outputs = data.draw(st.lists(expressions(names), min_size=1, max_size=2))
+    every = data.draw(st.none() | st.sampled_from([SECOND, 700_000]))
+    made = drawn_program(outputs, every)
+    keys = data.draw(st.integers(1, 2))
+    drawn = {name: data.draw(rows_of(keys)) for name in made.sources}
+    wanted = expected(made, drawn, keys)
+    same(listed(computed(made, drawn, keys, cut=data.draw(st.integers(1, 5)), threads=1)), wanted)
+    span = tuple(sorted(data.draw(st.tuples(st.integers(-70, 130), st.integers(-70, 130)))))
+    low, high = (bound * SECOND // 10 for bound in span)
+    part = computed(made, drawn, keys, cut=data.draw(st.integers(1, 5)), threads=1, span=(low, high))
+    same(listed(part), [row for row in wanted if low < row[1] <= high])
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_a_stream_gives_the_points_of_the_whole_table(data: st.DataObject) -> None:
+    """Rows in batches, out of order within the delay: each point once, as if all rows had been there."""
+    outputs = data.draw(st.lists(expressions(("rows",)), min_size=1, max_size=2))
+    every = data.draw(st.none() | st.sampled_from([SECOND, 700_000]))
+    made = drawn_program(outputs, every)
+    keys = data.draw(st.integers(1, 2))
+    drawn = data.draw(rows_of(keys))
+    delay = data.draw(st.integers(0, 40))
+    flat = [(key, *row) for key, run in drawn.items() for row in sorted(run, key=lambda row: row[0])]
+    # At most `delay` behind: sorted by a time that is off by less.
+    offsets = data.draw(st.lists(st.integers(0, delay), min_size=len(flat), max_size=len(flat)))
+    by_arrival = sorted(range(len(flat)), key=lambda n: (flat[n][1] + offsets[n], n))
+    stream = SignalStream(made, "ts", ["key"], delay * SECOND // 10)
+    left = [flat[n] for n in by_arrival]
+    with mock.patch.object(codegen, "load", interpreted):
+        found = [stream.push(arrow([]))]
+        while left:
+            count = data.draw(st.integers(1, len(left)))
+            found.append(stream.push(arrow(left[:count])))
+            left = left[count:]
+        found.append(stream.finish())
+    assert stream.late == 0
+    # Rows of one time count in the order of arrival.
+    arrived: Drawn = {key: [] for key in drawn}
+    for n in by_arrival:
+        arrived[flat[n][0]].append(flat[n][1:])
+    got = sorted(
+        (
+            (row["key"], row["ts"], [row[name] for name in made.outputs])
+            for table in found
+            for row in table.set_column(1, "ts", table.column("ts").cast(pa.int64())).to_pylist()
+        ),
+        key=lambda row: row[:2],
+    )
+    wanted = expected(made, {"rows": arrived}, keys)
+    same(got, wanted)

@@ -1,0 +1,110 @@
+"""Signals in a notebook: time-centric programs over tables, streams of tables and Spark DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+
+from workbench.errors import SourceError
+from workbench.temporal import Expression, duration, program
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from workbench.runtime.signal_stream import SignalStream
+
+
+class Signals:
+    """Named expressions over one time domain, compiled to one loop on first use.
+
+    ``print(signals)`` shows them as TiLT writes them, the rows that a stretch of time depends on, and the loop.
+    """
+
+    def __init__(self, outputs: Mapping[str, Expression], every: str | timedelta | None, at: str | None) -> None:
+        self.program = program(outputs, None if every is None else duration(every, "`every`"), at)
+
+    def __repr__(self) -> str:
+        return str(self.program)
+
+    def run(self, data: Any, *, time: str, by: str | Sequence[str] = (), threads: int | None = None) -> Any:
+        """All values over a table: pandas, polars, Arrow, or a mapping of tables by the name that signals have.
+
+        ``time`` is the column of times, ``by`` those that tell one series from another. Without ``every`` there is a
+        row for each row of the table, in its order (pandas: with its index); with it, by key and time. Rows need no
+        order. Cost: a sort where they have none, and one pass. The first run of a program compiles it (some seconds,
+        kept on disk); time is cut into pieces, which ``threads`` (all processors) compute without waiting.
+        """
+        from workbench.runtime.signal_tables import run
+
+        tables = {name: _arrow(each) for name, each in self._tables(data).items()}
+        found = run(self.program, tables, time, _names(by), threads=threads, aligned=True)
+        given = self._tables(data)[self.program.at]
+        if isinstance(given, pd.DataFrame):
+            frame = found.to_pandas()
+            return frame.set_index(given.index) if self.program.every is None else frame
+        if isinstance(given, pa.Table):
+            return found
+        return type(given)(found)
+
+    def stream(
+        self, *, time: str, by: str | Sequence[str] = (), delay: str | timedelta | None = None
+    ) -> SignalStream:
+        """The same over rows that keep coming: ``push(table)`` gives the points that are settled, each once.
+
+        Rows may be out of order by ``delay``; those further behind are counted in ``late``.
+        """
+        from workbench.runtime.signal_stream import SignalStream
+
+        behind = 0 if delay is None else duration(delay, "`delay`")
+        return SignalStream(self.program, time, _names(by), behind)
+
+    def on_spark(
+        self, frame: DataFrame, *, time: str, by: str | Sequence[str] = (), cut: str | timedelta = "1 hour"
+    ) -> DataFrame:
+        """All values over a batch DataFrame of Spark's, by key and time: keys and pieces of time are its tasks.
+
+        Each piece of ``cut`` gets its own rows and those around it that boundary resolution asks for, so no task
+        waits for another. Lazy, as Spark is.
+        """
+        from workbench.spark.signals import on_spark
+
+        return on_spark(self.program, frame, time, _names(by), duration(cut, "`cut`"))
+
+    def _tables(self, data: Any) -> dict[str, Any]:
+        return dict(data) if isinstance(data, Mapping) else {self.program.at: data}
+
+
+def signals(
+    outputs: Mapping[str, Expression] | None = None,
+    *,
+    every: str | timedelta | None = None,
+    at: str | None = None,
+    **named: Expression,
+) -> Signals:
+    """Put expressions of :func:`workbench.signal` together, to be computed at once.
+
+    ``every``: a value at each multiple of that duration, from the first row of a series to its last. Left out: at
+    the time of each row, of the table ``at`` where there are several.
+    """
+    return Signals({**(outputs or {}), **named}, every, at)
+
+
+def _names(by: str | Sequence[str]) -> tuple[str, ...]:
+    return (by,) if isinstance(by, str) else tuple(by)
+
+
+def _arrow(data: Any) -> pa.Table:
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pd.DataFrame):
+        return pa.Table.from_pandas(data, preserve_index=False)
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.table(data)
+    raise SourceError(
+        f"signals are read from a pandas, polars or Arrow table, got `{type(data).__name__}`",
+        hint="for files: pandas.read_csv(...), pandas.read_parquet(...); for a Spark DataFrame: `.on_spark(...)`",
+    )

@@ -1,0 +1,118 @@
+"""A program of signals over rows that keep coming: the same points, each once, as soon as nothing can change it.
+
+The state is the rows that the points to come depend on, which boundary resolution tells (*TiLT* §5.1), and the
+time up to which each key's points were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from workbench.errors import EngineError
+from workbench.runtime.signal_tables import check, keys_of, rows_of, table_of
+from workbench.runtime.signals import Rows, evaluate
+from workbench.temporal import Program
+from workbench.time import LIMIT
+
+Array = npt.NDArray[Any]
+
+
+class SignalStream:
+    """Rows pushed in batches, points given back, by key and time.
+
+    A point is given once no row may come any more that could change it: rows are at most ``delay`` microseconds
+    behind the newest one; those further behind are dropped and counted in ``late``. Whatever the batches are, the
+    points are those of the whole table at once. Cost: that of the new rows and of those that are kept.
+    """
+
+    def __init__(self, program: Program, time: str, by: Sequence[str], delay: int = 0) -> None:
+        if len(program.sources) > 1:
+            raise EngineError(f"a stream of signals has one table, this program reads {len(program.sources)}")
+        self._program, self._time, self._by, self._delay = program, time, tuple(by), delay
+        self._reach = program.boundaries.sources[program.at]
+        self._newest = -LIMIT
+        self._keys: pa.Table | None = None
+        self._stamp: pa.Field | None = None
+        self._rows: Rows | None = None
+        #: Up to which time the points of each key were given.
+        self._done = np.zeros(0, np.int64)
+        self.late = 0
+
+    @property
+    def watermark(self) -> int:
+        """No row before this time is waited for, in microseconds."""
+        return self._newest - self._delay
+
+    @property
+    def kept(self) -> int:
+        """Rows in the state."""
+        return 0 if self._rows is None else len(self._rows)
+
+    def push(self, table: pa.Table) -> pa.Table:
+        """Take in some rows; the points that are settled by them."""
+        program = self._program
+        check(program, {program.at: table}, self._time, self._by)
+        known = [table.slice(0, 0) if self._keys is None else self._keys, table]
+        (_, codes), self._keys = keys_of(known, self._by)
+        self._stamp = table.schema.field(self._time)
+        self._done = np.append(self._done, np.full(self._keys.num_rows - len(self._done), -LIMIT))
+        rows = rows_of(table, self._time, codes, program.columns[program.at])
+        on_time = np.flatnonzero(rows.times >= self.watermark)
+        self.late += len(rows) - len(on_time)
+        if len(on_time):
+            self._newest = max(self._newest, int(rows.times.max()))
+            rows = rows.take(on_time)
+            rows = rows if self._rows is None else Rows.joined(self._rows, rows)
+            self._rows = rows.ordered()
+        return self._settled(self.watermark)
+
+    def finish(self) -> pa.Table:
+        """No more rows come: the points that are left."""
+        return self._settled(LIMIT)
+
+    def _settled(self, watermark: int) -> pa.Table:
+        """The points of each key after those given before, up to where nothing can change."""
+        rows, keys, stamp = self._rows, self._keys, self._stamp
+        if keys is None or stamp is None:
+            raise EngineError("no rows have come yet", hint="push a table first, if only an empty one")
+        if rows is None:
+            rows = rows_of(pa.table({self._time: pa.nulls(0, stamp.type)}), self._time, np.zeros(0, np.int64), ())
+            empty = {name: np.zeros(0) for name in self._program.columns[self._program.at]}
+            rows = Rows(rows.keys, rows.times, empty, {})
+        points = evaluate(self._program, {self._program.at: rows}, keys.num_rows)
+        runs = np.searchsorted(rows.keys, np.arange(keys.num_rows + 1))
+        until = self._until(rows, runs, watermark)
+        fits = (points.times > self._done[points.keys]) & (points.times <= until[points.keys])
+        given = np.flatnonzero(fits)
+        np.maximum.at(self._done, points.keys[given], points.times[given])
+        if len(rows):
+            self._rows = rows.take(self._needed(rows, runs))
+        return table_of(self._program, points.take(given), keys, stamp, self._by)
+
+    def _until(self, rows: Rows, runs: Array, watermark: int) -> Array:
+        """The last time of each key whose value is settled."""
+        keys = len(runs) - 1
+        if watermark == LIMIT:
+            return np.full(keys, LIMIT)
+        until = np.full(keys, watermark - self._reach.ahead - 1)
+        for key in range(keys) if self._reach.after else ():
+            # The neighbours that a point asks for are there where so many settled rows follow its own.
+            own = rows.times[runs[key] : runs[key + 1]]
+            own = own[own < watermark]
+            place = len(own) - self._reach.after
+            until[key] = min(until[key], own[place] - 1 if place > 0 else -LIMIT)
+        return until
+
+    def _needed(self, rows: Rows, runs: Array) -> Array:
+        """The rows that points to come depend on, at least one of each key: where its domain goes on from."""
+        begin = self._done[rows.keys] - self._reach.back
+        old = rows.times < begin
+        # Of the old rows of a key the last few.
+        counts = np.bincount(rows.keys[old], minlength=len(runs) - 1)
+        first = runs[:-1] + np.maximum(counts - max(1, self._reach.before), 0)
+        return np.flatnonzero(np.arange(len(rows)) >= first[rows.keys])

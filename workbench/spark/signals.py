@@ -1,0 +1,73 @@
+"""Time-centric programs on Spark: keys and pieces of time as tasks that know nothing of each other (*TiLT* §6.2).
+
+A row belongs to the piece of time that it lies in and to those whose stretch, widened by what boundary resolution
+found, it lies in as well; Spark's shuffle brings each piece its rows, and the compiled loop of the process that
+holds them keeps the points of that piece alone. Programs that ask for the rows *next* to a stretch, however far
+away these are, have no bound in time: they are cut by key only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, StructField, StructType, TimestampType
+
+from workbench.errors import SourceError, did_you_mean
+from workbench.runtime.signal_tables import run
+from workbench.temporal import Program
+from workbench.time import LIMIT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_PIECE = "__piece"
+
+
+def on_spark(program: Program, frame: DataFrame, time: str, by: Sequence[str], cut: int) -> DataFrame:
+    """Keys, time and outputs of all points, as a DataFrame; pieces of ``cut`` microseconds."""
+    if len(program.sources) > 1:
+        raise SourceError(f"signals on Spark read one DataFrame, this program reads {len(program.sources)} tables")
+    if frame.isStreaming:
+        raise SourceError("signals on Spark are for batch DataFrames, this one is streaming")
+    columns = list(dict.fromkeys([*by, time, *program.columns[program.at]]))
+    for name in columns:
+        if name not in frame.columns:
+            raise SourceError(f"the DataFrame has no column `{name}`", hint=did_you_mean(name, frame.columns))
+    if not isinstance(frame.schema[time].dataType, TimestampType):
+        raise SourceError(f"the time `{time}` is `{frame.schema[time].dataType.simpleString()}`, not a timestamp")
+    reach = program.boundaries.sources[program.at]
+    bounded = not (reach.before or reach.after) and program.every is None
+    rows = frame.select(*columns)
+    micros = F.unix_micros(F.col(time))
+    if bounded:
+        first = F.floor((micros - reach.ahead) / F.lit(cut))
+        last = F.floor((micros + reach.back) / F.lit(cut))
+        pieces = F.explode(F.sequence(first.cast("long"), last.cast("long")))
+    else:
+        pieces = F.lit(0).cast("long")
+    fields = [frame.schema[name] for name in by]
+    fields += [StructField(time, TimestampType()), *(StructField(name, DoubleType()) for name in program.outputs)]
+    task = _Piece(program, time, tuple(by), cut if bounded else 0)
+    grouped = rows.withColumn(_PIECE, pieces).groupBy(*by, _PIECE)
+    return grouped.applyInArrow(lambda table: task(table), StructType(fields))
+
+
+class _Piece:
+    """The rows of one piece of one key into its points, for ``applyInArrow``."""
+
+    def __init__(self, program: Program, time: str, by: tuple[str, ...], cut: int) -> None:
+        self._program, self._time, self._by, self._cut = program, time, by, cut
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        piece = table.column(_PIECE)[0].as_py()
+        begin = piece * self._cut - 1
+        span = (begin, begin + self._cut) if self._cut else (-LIMIT, LIMIT)
+        found = run(self._program, {self._program.at: table}, self._time, self._by, threads=1, span=span)
+        return _as(found, table.schema.field(self._time).type, self._time)
+
+
+def _as(found: pa.Table, kind: Any, time: str) -> pa.Table:
+    return found.set_column(found.schema.get_field_index(time), time, found.column(time).cast(kind))
