@@ -1,4 +1,4 @@
-"""Rows out of order without a key: neighbours are folded into different cells of a slice, as the order does not matter."""
+"""Rows out of order without a key: neighbours go to different cells of a slice where the order does not matter."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ class SliceStore:
         self._starts = np.zeros(0, np.int64)
         self._head = 0  # slices before it are evicted, their room not yet given back
         self._size = 0
-        self._matrices = [kind.blank((0, 8)) for kind in self._kinds]
+        # Without keys there is one column, and there never is another.
+        self._matrices = [kind.blank((0, 8 if key_types else 1)) for kind in self._kinds]
         #: What kernels keep beside the slices, one for each partial.
         self.scans = [Scans() for _ in self._kinds]
 
