@@ -203,7 +203,9 @@ def _edges_between(first: int, last: int, edges: Progressions, others: Array, mo
     progression = np.repeat(np.arange(len(counts)), counts)
     step = np.arange(1, len(progression) + 1) - np.repeat(np.cumsum(counts) - counts, counts)
     inner = before[progression] + step * periods[progression]
-    return np.unique(np.concatenate([[start], inner, listed[listed <= last]]).astype(np.int64))
+    found = np.concatenate([[start], inner, listed[listed <= last]]).astype(np.int64)
+    found.sort()  # np.unique hashes first, which takes longer for these few
+    return found[np.append(True, found[1:] != found[:-1])]
 
 
 def slice_starts(times: Array, edges: Progressions, others: Array = NO_EDGES) -> Array:

@@ -109,7 +109,11 @@ class SliceStore:
             return
         for scans in self.scans:
             scans.touch(rows)
-        turn = _turns(rows * self.keys + keys)
+        cells = rows * self.keys + keys
+        if (cells[1:] > cells[:-1]).all():
+            self._combine(rows, keys, fields)
+            return
+        turn = _turns(cells)
         for number in range(int(turn.max()) + 1):
             mine = np.flatnonzero(turn == number) if turn.max() else slice(None)
             self._combine(rows[mine], keys[mine], [column[mine] for column in fields])
