@@ -88,9 +88,48 @@ def cut(times: Array, edges: Progressions, others: Array = NO_EDGES, unit: int =
     starts = _edges_between(int(times[0]) * unit, int(times[-1]) * unit, edges, others, len(times))
     if starts is None:
         return None
-    bounds = np.append(np.searchsorted(times, -(-starts // unit)), len(times))
+    bounds = _among(times, -(-starts // unit))
     places = np.flatnonzero(bounds[1:] > bounds[:-1])
     return Slices(starts[places], np.arange(len(places)), np.append(bounds[places], len(times)))
+
+
+def _among(times: Array, edges: Array) -> Array:
+    """The first row at or after each edge, and behind them the number of rows; both ascend."""
+    compiled = _searching.ready()
+    if compiled is None:
+        return np.append(np.searchsorted(times, edges), len(times))
+    bounds = np.empty(len(edges) + 1, np.int64)
+    compiled(_sealed(times), edges, bounds)
+    return bounds
+
+
+def _search(times: Array, edges: Array, bounds: Array) -> None:
+    """From the last edge on in longer and longer steps, then by halving: all near what was just looked at."""
+    low = 0
+    for i in range(edges.size):
+        edge, hop = edges[i], 1
+        while low + hop <= times.size and times[np.uint64(low + hop - 1)] < edge:
+            low += hop
+            hop *= 2
+        high = min(low + hop - 1, times.size)
+        while low < high:
+            middle = (low + high) // 2
+            if times[np.uint64(middle)] < edge:
+                low = middle + 1
+            else:
+                high = middle
+        bounds[i] = low
+    bounds[edges.size] = times.size
+
+
+def _sealed(times: Array) -> Array:
+    """Not to be written to: one type of them, wherever they come from, and so one machine code."""
+    times = times.view()
+    times.flags.writeable = False
+    return times
+
+
+_searching = Later(_search, [(_sealed(NO_EDGES), NO_EDGES, np.zeros(1, np.int64))])
 
 
 def slices_of(
@@ -129,11 +168,8 @@ def _places(times: Array, starts: Array, latest: int) -> tuple[Array, Array]:
     table = np.searchsorted(starts, starts[0] + (np.arange(_CELLS) << shift), "right")
     ends = np.append(starts[1:], [2**63 - 1] * 3)
     place = table - 1
-    # One type of them, wherever they come from, and so one machine code.
-    times = times.view()
-    times.flags.writeable = False
     found: tuple[Array, Array] = compiled(
-        times, starts[0], ends, place.astype(np.int32), ends[place], ends[table], shift
+        _sealed(times), starts[0], ends, place.astype(np.int32), ends[place], ends[table], shift
     )
     return found[0], found[1][:-2]
 
@@ -166,10 +202,8 @@ def _locate(
     return places, used
 
 
-_TIMES = np.zeros(0, np.int64)
-_TIMES.flags.writeable = False
 _compiled = Later(
-    _locate, [(_TIMES, np.int64(0), np.zeros(2, np.int64), np.zeros(1, np.int32), NO_EDGES, NO_EDGES, 0)]
+    _locate, [(_sealed(NO_EDGES), np.int64(0), np.zeros(2, np.int64), np.zeros(1, np.int32), NO_EDGES, NO_EDGES, 0)]
 )
 
 

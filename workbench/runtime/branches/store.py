@@ -153,7 +153,8 @@ class SliceStore:
         fresh = distinct(starts[~known])
         if len(fresh):
             if (len(kept) and fresh[0] < kept[-1]) or self._size + len(fresh) > len(self._starts):
-                merged = np.union1d(kept, fresh)
+                later = not len(kept) or fresh[0] > kept[-1]
+                merged = np.concatenate([kept, fresh]) if later else np.union1d(kept, fresh)
                 self._rebuild(merged, np.searchsorted(merged, kept), self._matrices[0][0].shape[1])
             else:
                 self._starts[self._size : self._size + len(fresh)] = fresh
