@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -51,9 +53,14 @@ def workload(values: str, table: pa.Table) -> Workload:
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_sums_and_extremes_equal_the_oracle(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    table, spread = rows(4_000), []
+    table, spread = rows(4_000), list[int]()
     known = Folder._fold_spread
-    monkeypatch.setattr(Folder, "_fold_spread", lambda *given: (spread.append(len(given[1])), known(*given)))
+
+    def noted(*given: Any) -> None:
+        spread.append(len(given[1]))
+        known(*given)
+
+    monkeypatch.setattr(Folder, "_fold_spread", noted)
     queries = workload(EXACT.replace("sum(x)", "try_sum(x)"), table)
     engine = Engine(compile_workload(queries))
     if whole:
