@@ -32,7 +32,7 @@ def interleaved(
     try:
         for number in range(rounds + 1):
             for name, case in cases.items():
-                _rest()
+                rest()
                 case()
                 begin = clock()
                 case()
@@ -45,7 +45,7 @@ def interleaved(
     return seconds
 
 
-def _rest() -> None:
+def rest() -> None:
     """Wait until the process does nothing, a second at most."""
     for _ in range(200):
         before = time.process_time()

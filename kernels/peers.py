@@ -25,49 +25,66 @@ Array = npt.NDArray[Any]
 NO_MOMENTS = np.zeros(0, np.int32)
 
 
-def _begin_moments(times: Array, runs: Array, begin: int, end: int, starts: Array, moments: Array) -> int:
-    """The rows of ``[begin, end)`` that begin a moment, into ``starts``, and their times; returns how many.
+def _ascending(times: Array, begin: int, end: int) -> bool:
+    """Whether no row of ``[begin, end)`` is earlier than the one before it."""
+    before, now, back = times[max(begin, 1) - 1 : end - 1], times[max(begin, 1) : end], 0
+    for j in range(now.size):
+        back += now[j] < before[j]
+    return back == 0
 
-    There is room for one more than the rows: each is written before it is known whether it begins one.
-    """
-    found, run, row = 0, place(runs, 0, runs.size, begin + 1) - 1, begin
-    while row < end:
-        while row >= runs[run + 1]:
-            run += 1
-        starts[found], moments[found] = row, times[row]
-        found += row == runs[run] or times[row] != times[row - 1]
-        stop = min(runs[run + 1], end)
-        for i in range(row + 1, stop):
-            now = times[np.uint64(i)]
-            starts[np.uint64(found)], moments[np.uint64(found)] = i, now
-            found += now != times[np.uint64(i - 1)]
-        row = stop
+
+def _count_moments(times: Array, runs: Array, begin: int, end: int) -> int:
+    """How many rows of ``[begin, end)`` begin a moment."""
+    before, now, found = times[max(begin, 1) - 1 : end - 1], times[max(begin, 1) : end], 0
+    for j in range(now.size):
+        found += now[j] != before[j]
+    if begin == 0 and end > 0:
+        found += 1
+    for run in range(place(runs, 0, runs.size, max(begin, 1)), runs.size):
+        if runs[run] >= end:
+            break
+        found += times[runs[run]] == times[runs[run] - 1]
     return found
 
 
-begin_moments = jit(_begin_moments)
+def _begin_moments(times: Array, runs: Array, begin: int, end: int, starts: Array, moments: Array) -> None:
+    """The rows of ``[begin, end)`` that begin a moment, into ``starts``, and their times.
 
-
-def _row_counts(at: Array, low: int, moves: int, high: int, counts: Array) -> None:
-    """How many rows are in ``[low, high)``, and in those that follow: both ends, or the last alone, one further each.
-
-    They are moments if there are any, else rows.
+    There is room for just those (:func:`count_moments`): a row is written before it is known whether it begins one,
+    so behind the last of them nothing more is done.
     """
-    size = counts.size
+    found, room = np.uint64(0), np.uint64(starts.size)
+    run, row = place(runs, 0, runs.size, begin + 1) - 1, begin
+    while found < room:
+        while row >= runs[run + 1]:
+            run += 1
+        before = times[row] - 1 if row == runs[run] else times[row - 1]
+        stop = min(runs[run + 1], end)
+        for i in range(row, stop):
+            if found == room:
+                break
+            now = times[np.uint64(i)]
+            starts[found], moments[found] = i, now
+            found += np.uint64(now != before)
+            before = now
+        row = stop
+
+
+ascending, count_moments, begin_moments = jit(_ascending), jit(_count_moments), jit(_begin_moments)
+
+
+def _row_ends(at: Array, begin: int, ends: Array) -> None:
+    """Behind which row the moments from ``begin`` on end, or rows if there are no moments, as floats."""
     if at.size == 0:
-        for j in range(size):
-            counts[j] = high - low + (1 - moves) * j
-    elif moves:
-        first, last = at[low : low + size], at[high : high + size]
-        for j in range(size):
-            counts[j] = np.float64(last[j]) - np.float64(first[j])
+        for j in range(ends.size):
+            ends[j] = begin + 1 + j
     else:
-        last = at[high : high + size]
-        for j in range(size):
-            counts[j] = np.float64(last[j]) - np.float64(at[low])
+        last = at[begin + 1 : begin + 1 + ends.size]
+        for j in range(ends.size):
+            ends[j] = last[j]
 
 
-row_counts = jit(_row_counts)
+row_ends = jit(_row_ends)
 
 
 def _spread(values: Array, at: Array, out: Array) -> None:
@@ -94,11 +111,20 @@ spread = jit(_spread)
 
 
 def _own(at: Array, owners: Array) -> None:
-    """The place of each row's moment among those of ``at``, for the first ``owners.size`` rows of theirs."""
+    """The place of each row's moment among those of ``at``. There is room for three rows more than these have.
+
+    Four are written at once, as by :func:`spread`.
+    """
     origin = at[0]
     for moment in range(at.size - 1):
-        for row in range(at[moment] - origin, min(at[moment + 1] - origin, owners.size)):
-            owners[np.uint64(row)] = moment
+        low, high = at[moment] - origin, at[moment + 1] - origin
+        row = np.uint64(low)
+        owners[row] = moment
+        owners[row + np.uint64(1)] = moment
+        owners[row + np.uint64(2)] = moment
+        owners[row + np.uint64(3)] = moment
+        for left in range(low + 4, high):
+            owners[np.uint64(left)] = moment
 
 
 own = jit(_own)

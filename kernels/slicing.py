@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,9 +88,48 @@ def cut(times: Array, edges: Progressions, others: Array = NO_EDGES, unit: int =
     starts = _edges_between(int(times[0]) * unit, int(times[-1]) * unit, edges, others, len(times))
     if starts is None:
         return None
-    bounds = np.append(np.searchsorted(times, -(-starts // unit)), len(times))
+    bounds = _among(times, -(-starts // unit))
     places = np.flatnonzero(bounds[1:] > bounds[:-1])
     return Slices(starts[places], np.arange(len(places)), np.append(bounds[places], len(times)))
+
+
+def _among(times: Array, edges: Array) -> Array:
+    """The first row at or after each edge, and behind them the number of rows; both ascend."""
+    compiled = _searching.ready()
+    if compiled is None:
+        return np.append(np.searchsorted(times, edges), len(times))
+    bounds = np.empty(len(edges) + 1, np.int64)
+    compiled(_sealed(times), edges, bounds)
+    return bounds
+
+
+def _search(times: Array, edges: Array, bounds: Array) -> None:
+    """From the last edge on in longer and longer steps, then by halving: all near what was just looked at."""
+    low = 0
+    for i in range(edges.size):
+        edge, hop = edges[i], 1
+        while low + hop <= times.size and times[np.uint64(low + hop - 1)] < edge:
+            low += hop
+            hop *= 2
+        high = min(low + hop - 1, times.size)
+        while low < high:
+            middle = (low + high) // 2
+            if times[np.uint64(middle)] < edge:
+                low = middle + 1
+            else:
+                high = middle
+        bounds[i] = low
+    bounds[edges.size] = times.size
+
+
+def _sealed(times: Array) -> Array:
+    """Not to be written to: one type of them, wherever they come from, and so one machine code."""
+    times = times.view()
+    times.flags.writeable = False
+    return times
+
+
+_searching = Later(_search, [(_sealed(NO_EDGES), NO_EDGES, np.zeros(1, np.int64))])
 
 
 def slices_of(
@@ -115,8 +154,8 @@ def slices_of(
     return Slices(starts[used], (np.cumsum(used) - 1)[places], None)
 
 
-#: Ranges of time that rows are looked up by: a table of them stays in the nearest cache.
-_CELLS = 1 << 11
+#: Ranges of time that rows are looked up by, and rows at a time: both stay in the nearest cache.
+_CELLS, _PIECE = 1 << 11, 1 << 11
 
 
 def _places(times: Array, starts: Array, latest: int) -> tuple[Array, Array]:
@@ -126,34 +165,63 @@ def _places(times: Array, starts: Array, latest: int) -> tuple[Array, Array]:
         places = np.searchsorted(starts, times, "right") - 1
         return places, np.bincount(places, minlength=len(starts)) > 0
     shift = max(0, (latest - int(starts[0])).bit_length() - _CELLS.bit_length() + 1)
-    table = np.searchsorted(starts, starts[0] + (np.arange(_CELLS) << shift), "right") - 1
-    found: tuple[Array, Array] = compiled(times, np.append(starts, 2**63 - 1), table.astype(np.uint64), shift)
-    return found[0], found[1][:-1]
+    table = np.searchsorted(starts, starts[0] + (np.arange(_CELLS) << shift), "right")
+    ends = np.append(starts[1:], [2**63 - 1] * 3)
+    place = table - 1
+    found: tuple[Array, Array] = compiled(
+        _sealed(times), starts[0], ends, place.astype(np.int32), ends[place], ends[table], shift
+    )
+    return found[0], found[1][:-2]
 
 
-def _locate(times: Array, starts: Array, table: Array, shift: int) -> tuple[Array, Array]:
-    """``table[c]`` is the slice in which the range from ``c << shift`` after the first edge on begins, unsigned.
+def _locate(
+    times: Array, origin: int, ends: Array, table: Array, near: Array, far: Array, shift: int
+) -> tuple[Array, Array]:
+    """``table[c]`` is the slice in which the range from ``c << shift`` after the first edge on begins.
 
-    Late rows change the slice at random, so the one step that most rows may need is arithmetic: a processor that
-    guesses which row needs it guesses wrong. Indices are unsigned, since numba would ask whether each is negative.
+    ``near[c]`` is where that slice ends, ``far[c]`` where the next one does. Late rows change the slice at random, so
+    the one step that many rows need is arithmetic: a processor that guesses which row needs it guesses wrong. A
+    second step is rare where slices are longer than ranges. Indices are unsigned, since numba would ask whether each
+    is negative.
     """
     # Fresh memory is what costs here, so places are short.
-    places, used = np.empty(times.size, np.int32), np.zeros(starts.size, np.bool_)
-    origin, bits, one = starts[0], np.uint64(shift), np.uint64(1)
-    for i in range(times.size):
-        t = times[i]
-        place = table[np.uint64(t - origin) >> bits]
-        place += np.uint64(t >= starts[place + one])
-        while t >= starts[place + one]:
-            place += one
-        places[i] = place
-    # Apart from the loop above, which is then twice as fast.
-    for i in range(times.size):
-        used[np.uint64(places[i])] = True
+    places, used, bits = np.empty(times.size, np.int32), np.zeros(ends.size, np.bool_), np.uint64(shift)
+    for low in range(0, times.size, _PIECE):
+        now, own = times[low : low + _PIECE], places[low : low + _PIECE]
+        for i in range(now.size):
+            t = now[i]
+            cell = np.uint64(t - origin) >> bits
+            place = table[cell] + np.int32(t >= near[cell])
+            if t >= far[cell]:
+                while t >= ends[np.uint64(place)]:
+                    place += np.int32(1)
+            own[i] = place
+        # Apart from the loop above, which is then twice as fast.
+        for i in range(own.size):
+            used[np.uint64(own[i])] = True
     return places, used
 
 
-_compiled = Later(_locate, [(NO_EDGES, np.zeros(2, np.int64), np.zeros(1, np.uint64), 0)])
+_compiled = Later(
+    _locate, [(_sealed(NO_EDGES), np.int64(0), np.zeros(2, np.int64), np.zeros(1, np.int32), NO_EDGES, NO_EDGES, 0)]
+)
+
+
+#: Cells of each slice that rows out of order go to in turn: what one takes to be stored is the work on three others.
+LANES = 4
+
+
+def _spread(places: Array, cells: Array) -> None:
+    for i in range(places.size):
+        cells[i] = places[i] * LANES + i % LANES
+
+
+_spreading = Later(_spread, [(np.zeros(0, np.int32), np.zeros(0, np.int64))])
+
+
+def spreading() -> Callable[[Array, Array], None] | None:
+    """The function that gives rows by ``places`` (int32) their ``cells``, neighbours different ones; or None."""
+    return _spreading.ready()
 
 
 def _edges_between(first: int, last: int, edges: Progressions, others: Array, most: int) -> Array | None:
@@ -169,7 +237,9 @@ def _edges_between(first: int, last: int, edges: Progressions, others: Array, mo
     progression = np.repeat(np.arange(len(counts)), counts)
     step = np.arange(1, len(progression) + 1) - np.repeat(np.cumsum(counts) - counts, counts)
     inner = before[progression] + step * periods[progression]
-    return np.unique(np.concatenate([[start], inner, listed[listed <= last]]).astype(np.int64))
+    found = np.concatenate([[start], inner, listed[listed <= last]]).astype(np.int64)
+    found.sort()  # np.unique hashes first, which takes longer for these few
+    return found[np.append(True, found[1:] != found[:-1])]
 
 
 def slice_starts(times: Array, edges: Progressions, others: Array = NO_EDGES) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.kernels.peers import begin_moments, own, spread
+from workbench.kernels.peers import ascending, begin_moments, count_moments, own, spread
 from workbench.kernels.streaming import deal, stream
 
 
@@ -16,10 +16,12 @@ def moments(times: list[int], runs: list[int], cut: int) -> list[int]:
     """Found in two parts, as by two threads."""
     found: list[int] = []
     for low, high in ((0, cut), (cut, len(times))):
-        starts, when = np.full(high - low + 1, -1, np.int32), np.full(high - low + 1, -1)
-        count = begin_moments(np.array(times), np.array(runs), low, high, starts, when)
-        assert when[:count].tolist() == [times[row] for row in starts[:count]]
-        found += starts[:count].tolist()
+        count = count_moments(np.array(times), np.array(runs), low, high)
+        starts, when = np.full(count + 1, -1, np.int32), np.full(count + 1, -1)
+        begin_moments(np.array(times), np.array(runs), low, high, starts[:-1], when[:-1])
+        assert starts[-1] == when[-1] == -1, "the next part's"
+        assert when[:-1].tolist() == [times[row] for row in starts[:-1]]
+        found += starts[:-1].tolist()
     return found
 
 
@@ -29,6 +31,22 @@ def test_a_moment_begins_with_another_time_or_another_key() -> None:
         assert moments([1, 1, 2, 2, 2, 2, 3], [0, 5, 7], cut) == [0, 2, 5, 6]
 
 
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=20), st.data())
+def test_moments_are_the_distinct_pairs_of_key_and_time(rows: list[tuple[int, int]], data: st.DataObject) -> None:
+    rows = sorted(rows)
+    keys = [key for key, _ in rows]
+    runs = [row for row in range(len(rows)) if row == 0 or keys[row] != keys[row - 1]] + [len(rows)]
+    found = moments([time for _, time in rows], runs, data.draw(st.integers(0, len(rows))))
+    assert found == [rows.index(pair) for pair in sorted(set(rows))]
+
+
+@given(st.lists(st.integers(-3, 3), max_size=12), st.integers(0, 12))
+def test_times_ascend_if_they_do_in_both_parts(times: list[int], cut: int) -> None:
+    cut = min(cut, len(times))
+    both = ascending(np.array(times, np.int64), 0, cut) and ascending(np.array(times, np.int64), cut, len(times))
+    assert both == (sorted(times) == times)
+
+
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.integers(0, 3))
 def test_every_row_has_the_value_of_its_moment_and_no_other_row_is_touched(peers: list[int], before: int) -> None:
     at = np.cumsum([before, *peers]).astype(np.int32)
@@ -36,7 +54,7 @@ def test_every_row_has_the_value_of_its_moment_and_no_other_row_is_touched(peers
     whole: Any = np.full(int(at[-1]) + 4, -1.0)
     spread(values, at, whole[before : at[-1]])
     dealt: Any = np.full(int(at[-1]) + 4, -1.0)
-    owners = np.full(int(at[-1]) - before, -1, np.int16)
+    owners = np.full(int(at[-1]) - before + 3, -1, np.int16)
     own(at, owners)
     deal(values, owners, dealt[before : at[-1]])
     streamed = np.full(len(values) + 2, -1.0)

@@ -325,3 +325,35 @@ def test_peers_are_taken_together(threads: int, keys: int, shuffled: bool, monke
             assert found[f"off_{name}"][row].as_py() == pytest.approx(x[row] - x[inside].mean())
             assert found[f"least_{name}"][row].as_py() == (known.min() if len(known) else None)
             assert found[f"sum_{name}"][row].as_py() == (pytest.approx(known.sum()) if len(known) else None)
+
+
+@pytest.mark.parametrize("spacing", ["ties", "even", "uneven", "bursts"])
+def test_every_mean_of_many_rows_is_exact(spacing: str, monkeypatch: Any) -> None:
+    """Whole numbers, whose sums are exact in any order, so that every mean is one division of what is known.
+
+    Some frames begin at the first row for long, or always; pieces, tiles and chunks begin at any row of a time.
+    """
+    monkeypatch.setenv("WINQUERY_KERNELS", "compiled")
+    chance = np.random.default_rng(11)
+    rows = 60_000
+    times = {
+        "ties": np.arange(rows) * 3 // 8,
+        "even": np.arange(rows) * 2,
+        "uneven": np.cumsum(chance.integers(1, 4, rows)),
+        "bursts": np.cumsum(np.where(chance.random(rows) < 0.1, chance.integers(1, 30, rows), 0)),
+    }[spacing]
+    x = chance.integers(-1_000, 1_000, rows).astype(float)
+    table = pa.table({"ts": pa.array(times).cast(pa.timestamp("ms")), "x": x})
+    stream = Stream("s", table.schema, "ts", 0)
+    span = int(times[-1])
+    reaches = [span // 5, span // 3 + 1, span // 2, 2 * span]
+    items = [
+        f"avg(x) OVER (ORDER BY ts RANGE INTERVAL '{ms}' MILLISECOND PRECEDING) AS m{place}"
+        for place, ms in enumerate(reaches)
+    ]
+    workload = Workload(stream, parse_queries(f"SELECT {', '.join(items)} FROM s", {"s": stream}, name="q"))
+    found = OverTable(compile_workload(workload), 2).run(table)["q"]
+    sums, last = np.concatenate([[0.0], np.cumsum(x)]), np.searchsorted(times, times, "right")
+    for place, ms in enumerate(reaches):
+        first = np.searchsorted(times, times - ms)
+        assert (found[f"m{place}"].to_numpy() == (sums[last] - sums[first]) / (last - first)).all(), ms

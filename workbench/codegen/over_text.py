@@ -65,13 +65,25 @@ def near_source(kind: PartialKind) -> str:
 
 
 def peers_source(kind: PartialKind) -> str:
-    """``over(at, begin, end, x.., o..)``: the rows of each moment as one."""
+    """``over(at, begin, end, x.., o..)``: the rows of each moment as one.
+
+    Mostly they are few, and nobody can foretell how many. So where a combine is one instruction there are three of
+    them for each moment, of which it takes the results that it needs.
+    """
     t = KernelText(kind)
-    t("    for m in range(begin, end):")
-    t.each("        z# = x#[at[m]]")
-    t("        for j in range(at[m] + 1, at[m + 1]):")
-    t.merge(" " * 12, "z#", "z#", "x#[j]")
-    t.each("        o#[m] = z#")
+    t("    for m in range(begin, end):", "        low, high = at[np.uint64(m)], at[np.uint64(m + 1)]")
+    t.each("        z# = x#[np.uint64(low)]")
+    t("        low += 1")
+    if t.scan:
+        t("        if low + 3 <= x0.size:")
+        t("            a0, = combine_(z0, x0[np.uint64(low)])")
+        t("            b0, = combine_(a0, x0[np.uint64(low + 1)])")
+        t("            c0, = combine_(b0, x0[np.uint64(low + 2)])")
+        t("            z0 = z0 if high - low < 1 else a0 if high - low < 2 else b0 if high - low < 3 else c0")
+        t("            low += 3")
+    t("        for j in range(low, high):")
+    t.merge(" " * 12, "z#", "z#", "x#[np.uint64(j)]")
+    t.each("        o#[np.uint64(m)] = z#")
     return t.text("over", ["at", "begin", "end", "x#", "o#"])
 
 
@@ -109,8 +121,10 @@ def shared_source(kind: PartialKind) -> str:
     if kind.name == "sum_float":
         t(
             "        rows = at[stop] - at[start] if wide and at.size else 0",
-            "        if rows:",
-            "            own(at[start:stop + 1], owners[:rows])",
+            f"        if 0 < rows <= {_ROWS}:",
+            "            own(at[start:stop + 1], owners)",
+            "        if mean:",
+            "            row_ends(at, start, tails[:count])",
         )
     t(
         "        for q in range(frames):",
@@ -128,8 +142,6 @@ def shared_source(kind: PartialKind) -> str:
     t("                else:")
     _irregular(t)
     if kind.name == "sum_float":
-        t("            for j in range(count if mean else 0):", "                w0[j] /= n[j]")
-    if kind.name == "sum_float":
         _wide(t)
     t("            else:" if kind.name == "sum_float" else "            if True:")
     # Not as an assignment of slices: for the text of its error numba compiles all its strings, a third of the time.
@@ -145,7 +157,7 @@ def shared_source(kind: PartialKind) -> str:
     text = t.text("over", parameters, names)
     if kind.name != "sum_float":
         return text
-    peers, streaming = "own, row_counts, spread", "deal, settle, stream"
+    peers, streaming = "own, row_ends, spread", "deal, settle, stream"
     more = f"from workbench.kernels.peers import {peers}\nfrom workbench.kernels.streaming import {streaming}"
     return text.replace("\n", f"\n{more}\n", 1)
 
@@ -153,7 +165,7 @@ def shared_source(kind: PartialKind) -> str:
 def _wide(t: KernelText) -> None:
     """What is made of a tile to where it stands in the end, each moment's to its rows."""
     t(
-        "            if wide and rows > owners.size:",
+        f"            if wide and rows > {_ROWS}:",
         "                spread(w0[:count], at[start:stop + 1], o0[q, at[start] - origin:at[stop] - origin])",
         "            elif wide and at.size:",
         "                deal(w0[:count], owners[:rows], o0[q, at[start] - origin:at[stop] - origin])",
@@ -167,7 +179,7 @@ def _opening(t: KernelText) -> None:
     t(
         "    frames = preceding.size",
         f"    first, peers = np.empty({_TILE}, np.int64), np.empty({_TILE}, np.int64)",
-        f"    ends, n = np.empty({_TILE}, np.int64), np.empty({_TILE}, np.float64)",
+        f"    ends = np.empty({_TILE}, np.int64)",
         "    lows, oldest = np.empty(frames, np.int64), begin",
         "    for q in range(frames):",
         "        lows[q] = first_low(times, runs, by_time[q], preceding[q], begin)",
@@ -179,7 +191,7 @@ def _opening(t: KernelText) -> None:
     t.each("    back# = np.empty(frames, x#.dtype)")
     t.each(f"    w#, held# = np.empty({_TILE}, x#.dtype), np.empty({_TILE}, x#.dtype)")
     if t.kind.name == "sum_float":
-        t(f"    owners = np.empty({_ROWS}, np.int16)")
+        t(f"    owners, tails = np.empty({_ROWS + 3}, np.int16), np.empty({_TILE}, np.float64)")
     t.stack_room("    ")
 
 
@@ -191,11 +203,35 @@ def _regular(t: KernelText) -> None:
     t.each("                        k# = held#[:m]")
     t.each("                        k#[:] = s#[low]")
     t.each("                    l#, r# = p#[row:row + m], w#[i:i + m]")
-    t("                    for j in range(m):")
-    t.merge(" " * 24, "r#[j]", "k#[j]", "y#", "l#[j]")
     if t.kind.name == "sum_float":
-        t("                    if mean:", "                        row_counts(at, low, moves, row + 1, n[i:i + m])")
+        _means(t)
+    t(f"                    for j in range({'0 if mean else m' if t.kind.name == 'sum_float' else 'm'}):")
+    t.merge(" " * 24, "r#[j]", "k#[j]", "y#", "l#[j]")
     t("                    lows[q] = low + moves * (m - 1)", "                    i += m")
+
+
+def _means(t: KernelText) -> None:
+    """The same, each divided by its number of rows, in one loop: the row behind its last less its first.
+
+    A division of integers that were made floats on the way would not be one of neighbours.
+    """
+    t(
+        "                    if mean and moves and at.size:",
+        "                        close, open_ = tails[i:i + m], at[low:low + m]",
+        "                        for j in range(m):",
+    )
+    t.merge(" " * 28, "z#", "k#[j]", "y#", "l#[j]")
+    t(
+        "                            r0[j] = z0 / (close[j] - np.float64(open_[j]))",
+        "                    elif mean:",
+        "                        close, before = tails[i:i + m], np.float64(at[low] if at.size else low)",
+        "                        if moves:",
+        "                            close, before = held0[:m], 0.0",
+        "                            close[:] = row + 1 - low",
+        "                        for j in range(m):",
+    )
+    t.merge(" " * 28, "z#", "k#[j]", "y#", "l#[j]")
+    t("                            r0[j] = z0 / (close[j] - before)")
 
 
 def _irregular(t: KernelText) -> None:
@@ -210,13 +246,8 @@ def _irregular(t: KernelText) -> None:
         "                        )",
         "                        lows[q] = low",
     )
-    if t.kind.name == "sum_float":
-        t(
-            "                    for j in range(i, count if mean else 0):",
-            "                        n[j] = at[last[j]] - at[first[j]] if at.size else last[j] - first[j]",
-        )
     t(
-        "                    top = -1",
+        "                    top, begun = -1, i",
         "                    while i < count:",
         "                        inner, tail = first[i] // chunk + 1, (last[i] - 1) // chunk",
         "                        until = place(last, i, count, (tail + 1) * chunk + 1)",
@@ -231,6 +262,11 @@ def _irregular(t: KernelText) -> None:
     t("                        for j in range(i, until):")
     t.merge(" " * 28, "w#[j]", "s#[np.uint64(first[j])]", "y#", "p#[np.uint64(last[j] - 1)]")
     t("                        i = until")
+    if t.kind.name == "sum_float":
+        t(
+            "                    for j in range(begun, count if mean else 0):",
+            "                        w0[j] /= at[last[j]] - at[first[j]] if at.size else last[j] - first[j]",
+        )
 
 
 def _between(t: KernelText, indent: str) -> None:

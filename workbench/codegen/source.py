@@ -50,7 +50,8 @@ def fold_source(feeds: Sequence[Feed]) -> str:
         state = ", ".join(f"{field}[g]" for field in names)
         body.append(f"{indent}{lifted}, = {feed.monoid.lift.__name__}({_values(feed)})")
         body.append(f"{indent}{state}, = {feed.monoid.combine.__name__}({state}, {lifted})")
-    loop = ["    for i in range(group.size):", "        g = group[i]", *body]
+    # Unsigned, since numba would ask of each access whether it counts from the end.
+    loop = ["    for i in range(group.size):", "        g = np.uint64(group[i])", *body]
     return _text(feeds, "fold", ["group"], loop)
 
 

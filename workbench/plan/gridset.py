@@ -40,7 +40,7 @@ class GridSet:
         the windows, those of a kind by end. Cost: proportional to the slices and the answer.
         """
         latest = np.full(len(self), until) if isinstance(until, int) else until
-        if not len(starts):
+        if not len(starts) or not len(self) or int(latest.max()) <= after:
             return np.zeros(0, np.int64), Bounds(np.zeros(0, np.int64), np.zeros(0, np.int64))
         places, bounds, wide = self._near(starts, after, latest)
         single = [*self._others, *wide]

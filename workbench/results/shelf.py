@@ -14,7 +14,7 @@ import itertools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from workbench.results.bundles import ResultBundle, Targets
 from workbench.results.shapes import ResultBatch
@@ -48,8 +48,7 @@ Place = tuple[Store, tuple[str, ...] | None]
 _order = itertools.count()
 
 
-@dataclass(frozen=True)
-class Member:
+class Member(NamedTuple):
     """The targets of a bundle that a store is for, and the levels by which they count (None: the store's own)."""
 
     targets: tuple[int, ...]
@@ -161,13 +160,15 @@ class Shelves:
         """
         shelf = self._known.get((targets, version))
         if shelf is None:
-            found: dict[Store, Member] = {}
+            found: dict[Store, list[int]] = {}
+            labels: dict[Store, tuple[str, ...] | None] = {}
             for number, name in enumerate(targets.names):
                 place = find(name)
                 if place is not None:
-                    known = found.get(place[0], Member((), place[1]))
-                    found[place[0]] = Member((*known.targets, number), place[1])
-            shelf = self._known[targets, version] = Shelf(found)
+                    found.setdefault(place[0], []).append(number)
+                    labels[place[0]] = place[1]
+            members = {store: Member(tuple(numbers), labels[store]) for store, numbers in found.items()}
+            shelf = self._known[targets, version] = Shelf(members)
         return shelf
 
     def close(self) -> None:

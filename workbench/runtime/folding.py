@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from workbench.codegen import BLOCK, FoldKernel, Runs
 from workbench.codegen.source import Feed
 from workbench.errors import DataError
 from workbench.kernels.combine import lift_value
-from workbench.kernels.slicing import NO_EDGES, Slices, cut, slices_of
+from workbench.kernels.slicing import LANES, NO_EDGES, Slices, cut, slices_of, spreading
 from workbench.logical import Column, Expression, Session, walk
 from workbench.plan import Fold, Partial, SharedPlan, grid_of
 from workbench.runtime.expressions import Columns, evaluate
@@ -27,6 +27,8 @@ from workbench.time import LIMIT, parse_duration
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
 
+#: Rows for each cell, on average, from which on there may be several cells to a slice.
+_FEW = 16
 _UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -161,6 +163,11 @@ class Folder:
         runs = rows.codes is None and rows.slices.bounds is not None
         kernel = self._run_kernel if runs else self._kernel
         function = kernel.ready(len(rows))
+        if function is not None and self._spreads(rows):
+            spread = spreading()
+            if spread is not None:
+                self._fold_spread(rows, numbers, cells, function, spread)
+                return
         size = BLOCK if all(kind.compiled for kind in self.kinds) else max(len(rows), 1)
         for low in range(0, len(rows), size):
             high = min(low + size, len(rows))
@@ -171,6 +178,39 @@ class Folder:
             if rows.codes is not None:
                 group = (group.expanded() if isinstance(group, Runs) else group) + rows.codes.rows(slice(low, high))
             kernel.into(cells, group, chosen(rows.inputs, slice(low, high)), function)
+
+    def _spreads(self, rows: Rows) -> bool:
+        """Whether rows may go to several cells of each slice: the sum is the same, in whatever order."""
+        if rows.codes is not None or rows.slices.bounds is not None or rows.slices.places.dtype != np.int32:
+            return False
+        exact = all(kind.compiled and kind.exact and kind.commutative for kind in self.kinds)
+        return exact and len(rows.slices.starts) * LANES * _FEW <= len(rows)
+
+    def _fold_spread(
+        self,
+        rows: Rows,
+        numbers: Array | None,
+        cells: Sequence[Fields],
+        function: Callable[..., None],
+        spread: Callable[[Array, Array], None],
+    ) -> None:
+        """As :meth:`fold` without keys, neighbours to different cells, which are combined in the end.
+
+        Rows out of order are mostly of the same slice still, and each would wait for what the one before has stored.
+        """
+        places, group = rows.slices.places, np.empty(min(BLOCK, len(rows)), np.int64)
+        parts = self.blank(len(rows.slices.starts) * LANES)
+        for low in range(0, len(rows), BLOCK):
+            high = min(low + BLOCK, len(rows))
+            spread(places[low:high], group[: high - low])
+            self._kernel.into(parts, group[: high - low], chosen(rows.inputs, slice(low, high)), function)
+        for kind, fields, own in zip(self.kinds, cells, parts, strict=True):
+            some = fields if numbers is None else tuple(field[numbers] for field in fields)
+            with np.errstate(all="ignore"):
+                for lane in range(LANES):
+                    some = kind.combine(*some, *(part[lane::LANES] for part in own))
+            for field, values in zip(fields, some, strict=True):
+                field[slice(None) if numbers is None else numbers] = values
 
     def fold_cells(self, group: Array, inputs: Sequence[tuple[Array, Array | None]], cells: Sequence[Fields]) -> None:
         """Fold rows into cells that are known by number."""

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from workbench.codegen.kernels import choice
 from workbench.codegen.over import CHUNK, NO_STEPS, FrameKernel, SortedRows, sealed
 from workbench.kernels.frames import NO_INDEX, fill_steps, first_low, time_index
-from workbench.kernels.peers import NO_MOMENTS, begin_moments
+from workbench.kernels.peers import NO_MOMENTS, ascending, begin_moments, count_moments
 from workbench.logical import Expression, Frame, OverCall, RangeFrame, RowsFrame, beside_frames, over_calls
 from workbench.plan import QueryPlan, SharedPlan
 from workbench.results import ResultBatch, Status
@@ -149,8 +149,7 @@ class OverTable:
     ) -> Ordering:
         """The rows by key, time and, if there are any, ``columns``."""
         ordering: Ordering
-        overlapping = [(low, high + 1) for low, high in self._parts(len(times))]
-        if all(pool.map(lambda part: _ascending(times[slice(*part)]), overlapping)):
+        if all(pool.map(lambda part: ascending(sealed(times), *part), self._parts(len(times)))):
             ordering = AsIs(len(times)) if codes is None else Counted(pool, self.threads, codes)
         else:
             order, runs = np.argsort(times, kind="stable"), np.array([0, len(times)])
@@ -179,22 +178,25 @@ class OverTable:
         if not few or not all(k.unites(rows) for k, own in zip(kernels, lifted, strict=True) if own is not None):
             return times, runs, NO_MOMENTS, lifted
 
-        def begin(low: int, high: int) -> tuple[Array, Array]:
-            starts, moments = (room(high - low + 1, kind) for kind in (np.int32, np.int64))
-            found = begin_moments(sealed(times), sealed(runs), low, high, starts, moments)
-            return starts[:found], moments[:found]
-
-        first, moments = zip(*pool.map(begin, *zip(*self._parts(rows), strict=True)), strict=True)
-        at = np.concatenate([*first, np.array([rows], np.int32)])
-        if len(at) > _FEW * rows:
+        cuts = self._parts(rows)
+        found = list(pool.map(lambda cut: count_moments(sealed(times), sealed(runs), *cut), cuts))
+        ends = np.cumsum(found).tolist()
+        if ends[-1] > _FEW * rows:
             return times, runs, NO_MOMENTS, lifted
+        at, moments = room(ends[-1] + 1, np.int32), room(ends[-1], np.int64)
+        at[-1] = rows
+
+        def begin(cut: tuple[int, int], low: int, high: int) -> None:
+            begin_moments(sealed(times), sealed(runs), *cut, at[low:high], moments[low:high])
+
+        list(pool.map(begin, cuts, [0, *ends[:-1]], ends))
         united: list[Fields | None] = []
         for kernel, fields in zip(kernels, lifted, strict=True):
             out = None if fields is None else tuple(room(len(at) - 1, field.dtype) for field in fields)
             if fields is not None and out is not None:
                 list(pool.map(partial(kernel.united, at, fields, out), self._parts(len(at) - 1)))
             united.append(out)
-        return np.concatenate(moments), np.searchsorted(at, runs), at, united
+        return moments, np.searchsorted(at, runs), at, united
 
     def _parts(self, rows: int) -> list[tuple[int, int]]:
         """A part of the rows for each thread."""
@@ -311,10 +313,6 @@ def _near(kernel: FrameKernel, task: Task, frame: Frame, position: int, out: Arr
 
 def _scan(kernel: FrameKernel, fields: Fields, scans: tuple[Fields, Fields], cut: tuple[int, int]) -> None:
     kernel.scan(fields, scans, *cut)
-
-
-def _ascending(times: Array) -> bool:
-    return bool((times[1:] >= times[:-1]).all())
 
 
 def _tied(times: Array, runs: Array) -> bool:

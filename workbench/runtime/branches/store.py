@@ -31,7 +31,8 @@ class SliceStore:
         self._starts = np.zeros(0, np.int64)
         self._head = 0  # slices before it are evicted, their room not yet given back
         self._size = 0
-        self._matrices = [kind.blank((0, 8)) for kind in self._kinds]
+        # Without keys there is one column, and there never is another.
+        self._matrices = [kind.blank((0, 8 if key_types else 1)) for kind in self._kinds]
         #: What kernels keep beside the slices, one for each partial.
         self.scans = [Scans() for _ in self._kinds]
 
@@ -108,7 +109,11 @@ class SliceStore:
             return
         for scans in self.scans:
             scans.touch(rows)
-        turn = _turns(rows * self.keys + keys)
+        cells = rows * self.keys + keys
+        if (cells[1:] > cells[:-1]).all():
+            self._combine(rows, keys, fields)
+            return
+        turn = _turns(cells)
         for number in range(int(turn.max()) + 1):
             mine = np.flatnonzero(turn == number) if turn.max() else slice(None)
             self._combine(rows[mine], keys[mine], [column[mine] for column in fields])
@@ -148,7 +153,8 @@ class SliceStore:
         fresh = distinct(starts[~known])
         if len(fresh):
             if (len(kept) and fresh[0] < kept[-1]) or self._size + len(fresh) > len(self._starts):
-                merged = np.union1d(kept, fresh)
+                later = not len(kept) or fresh[0] > kept[-1]
+                merged = np.concatenate([kept, fresh]) if later else np.union1d(kept, fresh)
                 self._rebuild(merged, np.searchsorted(merged, kept), self._matrices[0][0].shape[1])
             else:
                 self._starts[self._size : self._size + len(fresh)] = fresh
