@@ -43,8 +43,8 @@ log = logging.getLogger(__name__)
 TICK = 0.2
 #: Seconds between two looks at the status while the data does not change.
 IDLE = 1.0
-#: Bytes a second on the average: a page unpacks and draws on the one thread that its user's mouse wants as well. (Of
-#: Jupyter's server only the number of messages matters, a thousand a second: it counts the bytes of printed text alone.)
+#: Bytes a second on the average: a page unpacks and draws on the one thread that its user's mouse wants as well.
+#: Jupyter's server drops messages beyond a thousand a second, but counts the bytes of printed text alone.
 BYTES = 700_000
 #: Seconds of silence after which pages are told that the kernel lives. Without it they say that it does not.
 ALIVE = 3.0

@@ -189,14 +189,17 @@ def test_what_goes_on_is_what_has_run(tmp_path: Path) -> None:
     assert never.progress().resumed is None
     never._deliver(0, [])  # no bucket had a row
     never._deliver(1, [encode_report(report([], plan=1))])
-    never.change(plan_of(q=SQL, r=SQL))
+    both = plan_of(q=SQL, r=SQL.replace("sum", "max"))
+    never.change(both)
     never._checkpoint.close()
-    third = opened(tmp_path, plan_of(q=SQL, r=SQL))
+    third = opened(tmp_path, both)
     assert third.progress().resumed == "goes on: `q`; begins afresh: `r`"
     third._deliver(2, [encode_report(report([], plan=2))])
     third._checkpoint.record.compact()
     third._checkpoint.close()
-    assert opened(tmp_path, plan_of(q=SQL, r=SQL)).progress().resumed == "goes on: `q`, `r`"
+    fourth = opened(tmp_path, both)
+    assert fourth.progress().resumed == "goes on: `q`, `r`"
+    fourth._checkpoint.close()
 
 
 def test_late_rows_of_a_query_that_is_replaced_are_forgotten_once_and_for_all(tmp_path: Path) -> None:

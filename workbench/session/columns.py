@@ -78,6 +78,8 @@ def schema_of_files(paths: Sequence[Path], kind: str, times: tuple[str, ...], di
 def dialect_of_files(paths: Sequence[Path], kind: str, times: tuple[str, ...], given: LineOptions) -> Dialect:
     """How files of lines are written: like the first one, or as is said where there is none yet."""
     if kind not in LINES:
+        for name in (name for name, value in given.items() if value is not None):
+            raise SourceError(f"`{name}` has no meaning for data that is not CSV or JSON", hint=f"leave `{name}` out")
         return PLAIN
     inside = files_in(paths[0], kind)[:1] if paths[0].is_dir() else paths[:1]
     return find_dialect(str(inside[0]), kind, times, given) if inside else said(times, given)
@@ -101,7 +103,20 @@ def times_of_files(
     return lambda: times_in(str(paths[0]), kind, dialect, given) if kind in LINES and paths[0].is_file() else ()
 
 
-def check_time(schema: pa.Schema, name: str, role: str, among: Callable[[], tuple[str, ...]]) -> None:
+def checked_time(
+    source: str, schema: pa.Schema, time: str | None, arrival: str | None, among: Callable[[], tuple[str, ...]]
+) -> str:
+    """The column of event time; raises SourceError where there is none, or where a column cannot be a time."""
+    if time is None:
+        hint = f"time=... {_time_columns(schema, among())}"
+        raise SourceError(f"source `{source}` needs its event time", hint=hint)
+    _check_time(schema, time, "time", among)
+    if arrival is not None:
+        _check_time(schema, arrival, "arrival", among)
+    return time
+
+
+def _check_time(schema: pa.Schema, name: str, role: str, among: Callable[[], tuple[str, ...]]) -> None:
     """Raises SourceError where a column cannot be a time, with those that can; ``among`` finds more of them."""
     if name not in schema.names:
         raise SourceError(f"no column `{name}` for `{role}`", hint=did_you_mean(name, schema.names, "column"))
@@ -109,11 +124,11 @@ def check_time(schema: pa.Schema, name: str, role: str, among: Callable[[], tupl
     if not pa.types.is_timestamp(kind):
         raise SourceError(
             f"column `{name}` of type `{kind}` is not a timestamp, so it cannot be the {role}",
-            hint=time_columns(schema, among(), name, kind),
+            hint=_time_columns(schema, among(), name, kind),
         )
 
 
-def time_columns(
+def _time_columns(
     schema: pa.Schema, among: tuple[str, ...], name: str | None = None, kind: pa.DataType | None = None
 ) -> str:
     """The columns that can be the time; where there is none, how to make one, of column ``name`` if it is given."""

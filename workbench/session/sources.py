@@ -28,13 +28,12 @@ from workbench.logical.joins import StaticTable
 from workbench.session.columns import (
     Columns,
     check_format,
-    check_time,
+    checked_time,
     declared_or_found,
     dialect_of_files,
     files_in,
     schema_of_files,
     schema_text,
-    time_columns,
     times_of_files,
 )
 from workbench.session.topics import TOPICS, KafkaTopic, MqttTopic
@@ -141,7 +140,6 @@ def make_source(
     kind = "parquet"
     paths: tuple[Path, ...] = ()
     feed: FeedOptions | None = None
-    dialect = PLAIN
     if isinstance(data, TOPICS):
         given = {"format": format, "schema": schema, "follow": follow or None, "arrival": arrival}
         _refuse("a topic", **given, replay=None if replay == "max" else replay)
@@ -156,18 +154,11 @@ def make_source(
         paths, kind = _followed(data, format, schema)
     else:
         paths, kind = recorded_files(data, format)
-    if kind not in LINES:
-        _refuse("data that is not CSV or JSON", **lines)
+    times = tuple(filter(None, (time, arrival)))
+    dialect = dialect_of_files(paths, kind, times, lines)
     if paths:
-        times = tuple(filter(None, (time, arrival)))
-        dialect = dialect_of_files(paths, kind, times, lines)
         columns = declared_or_found(paths, kind, schema, times, dialect)
-    among = times_of_files(paths, kind, dialect, lines)
-    if time is None:
-        raise SourceError(f"source `{name}` needs its event time", hint=f"time=... {time_columns(columns, among())}")
-    check_time(columns, time, "time", among)
-    if arrival is not None:
-        check_time(columns, arrival, "arrival", among)
+    time = checked_time(name, columns, time, arrival, times_of_files(paths, kind, dialect, lines))
     if max_rows is not None and max_rows < 1:
         raise SourceError(f"`max_rows` must be at least 1, got {max_rows}")
     stream = make_stream(name, columns, time, delay, lateness, future, idle, store)
