@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.lab import LabPage, write_notebook
-from tests.browser.acts import wait_until
+from tests.browser.acts import settled, wait_until
 from tests.browser.stage import RIDES
 
 pytestmark = pytest.mark.browser
@@ -22,7 +22,7 @@ runners = SteppingRunner.started
 session = Session(launch=SteppingRunner)
 session.source("rides", rides, time="ts", delay="0 s")
 session.source("others", rides, time="ts", delay="0 s")
-levels = "zoom(ts, '5 minutes / 1 minute', '1 hour / 10 minutes', '6 hours / 1 hour')"
+levels = "zoom(ts, '1 minute / 20 seconds', '1 hour / 10 minutes', '6 hours / 1 hour')"
 
 def run(name, source, what):
     (live,) = session.start(session.parse(f"SELECT zone, {what} FROM {source} GROUP BY zone, {levels}", name=name))
@@ -80,25 +80,23 @@ def test_three_dashboards_in_one_notebook(lab: Callable[..., LabPage], tmp_path:
     comms = page.comms()
 
     # Each is zoomed by itself: figures stand in the order of the cells, one of each dashboard.
-    coarse = levels(page)
-    page.wheel(-300, index=0)
-    page.wheel(-300, index=0)
-    wait_until(page, lambda: shown(page)["fares"]["level"] != coarse[1], "the level of the first one")
-    first = shown(page)
-    assert [first[name]["level"] for name in (counts, ways)] == [coarse[0], coarse[2]]
+    fine, middle, coarse = "1 minute / 20 seconds", "1 hour / 10 minutes", "6 hours / 1 hour"
+    assert levels(page) == [middle] * 3
+    for _ in range(2):
+        page.wheel(-300, index=0)
+    wait_until(page, lambda: levels(page) == [middle, fine, middle], "the level of the first one alone")
+    first = settled(page, lambda: shown(page), "the first one")
     for _ in range(6):
-        page.wheel(-300, index=1)
-    wait_until(page, lambda: shown(page)["ways"]["level"] == "5 minutes / 1 minute", "the finest one of the second")
-    second = shown(page)
-    assert {name: (second[name]["start"], second[name]["end"]) for name in (counts, fares)} == {
-        name: (first[name]["start"], first[name]["end"]) for name in (counts, fares)
-    }
-    assert second["fares"]["level"] == first["fares"]["level"]
+        page.wheel(300, index=1)
+    wait_until(page, lambda: levels(page) == [middle, fine, coarse], "the level of the second one alone")
+    second = settled(page, lambda: shown(page), "the second one")
+    for name in (counts, fares):
+        assert second[name] == first[name], "the second one has moved another"
     page.screenshot("three-dashboards")
 
     # The cell of the first is run again: it begins anew, the others are where they were, and nothing is left over.
     page.run_cell(1)
-    wait_until(page, lambda: len(shown(page)) == 3 and shown(page)["fares"]["level"] == coarse[1], "a new first one")
+    wait_until(page, lambda: len(shown(page)) == 3 and levels(page) == [middle, middle, coarse], "a new first one")
     third = shown(page)
     for name in (counts, ways):
         assert (third[name]["level"], third[name]["start"]) == (second[name]["level"], second[name]["start"])

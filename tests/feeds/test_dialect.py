@@ -115,7 +115,7 @@ def test_a_file_without_names(tmp_path: Path) -> None:
     ("content", "option", "readings"),
     [
         (
-            "when,v\n3/4/2024 10:00,1\n5/4/2024 11:00,2\n",
+            "when,v\n1/1/2024 10:00,0\n3/4/2024 10:00,1\n5/4/2024 11:00,2\n",
             "time_format",
             {"dd/MM/yyyy HH:mm": "3 April 2024", "MM/dd/yyyy HH:mm": "4 March 2024"},
         ),

@@ -286,9 +286,10 @@ def _is_iso(column: Any) -> bool:
 
 
 def ambiguous(path: str, name: str, column: Any, formats: tuple[str, ...]) -> AmbiguousError:
-    """That a time can be read in several ways."""
-    value = column[0].as_py()
-    dates = [clocks.read(pa.array([value]), each)[0].as_py() for each in formats]
+    """That times can be read in several ways, by the first one that shows it."""
+    read = [clocks.read(column, each) for each in formats]
+    shown = max(pc.index(pc.not_equal(read[0], read[1]), True).as_py(), 0)
+    value, dates = column[shown].as_py(), [times[shown].as_py() for times in read]
     return AmbiguousError(
         f"times like `{value}` of the column `{name}` of `{path}` can be read in {len(formats)} ways",
         "time_format",
