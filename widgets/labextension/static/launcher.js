@@ -60,7 +60,7 @@
     const {InputDialog, Notification, showErrorMessage} = apputils
 
     async function choose({message, option, readings}) {
-      const items = Object.entries(readings).map(([value, what]) => `${what}   (${option}: ${value})`)
+      const items = Object.entries(readings).map(([value, what]) => `${what} (${option}: ${value})`)
       const title = `${message[0].toUpperCase()}${message.slice(1)}. Which one is it?`
       const {button, value} = await InputDialog.getItem({title, items, okLabel: "Go on"})
       return button.accept ? Object.keys(readings)[items.indexOf(value)] : null
