@@ -205,8 +205,8 @@ def update(source: ColumnDataSource, columns: Mapping[str, Any]) -> None:
 
 def _extend(source: ColumnDataSource, columns: Mapping[str, Array], keys: int) -> None:
     """As :func:`update`, but where points of all ``keys`` were added at the end (and perhaps dropped at the
-    beginning), and few others have changed, only those go to pages: Jupyter's server lets through about a megabyte a
-    second, and silently drops the rest.
+    beginning), and few others have changed, only those go to pages: a whole figure is some hundred kilobytes, which a
+    page would unpack and draw several times a second.
     """
     old = source.data
     size = len(columns["x"])

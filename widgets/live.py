@@ -43,7 +43,8 @@ log = logging.getLogger(__name__)
 TICK = 0.2
 #: Seconds between two looks at the status while the data does not change.
 IDLE = 1.0
-#: Bytes a second on the average: Jupyter's server drops what is beyond a megabyte, without a word.
+#: Bytes a second on the average: a page unpacks and draws on the one thread that its user's mouse wants as well.
+#: Jupyter's server drops messages beyond a thousand a second, but counts the bytes of printed text alone.
 BYTES = 700_000
 #: Seconds of silence after which pages are told that the kernel lives. Without it they say that it does not.
 ALIVE = 3.0
@@ -271,7 +272,7 @@ class LiveDashboard(ModuleWidget):
 
     def _send_snapshot(self, pages: set[str], now: float) -> None:
         """The whole document for some pages; events still pending must have been sent before."""
-        # Packed: times are the same for all keys, and a server drops messages of some megabytes.
+        # Packed: times are the same for all keys, and what is smaller is with the page sooner.
         document = zlib.compress(serialize_json(self._document.to_json(deferred=False)).encode(), 1)
         # Every page now knows every model: later patches refer to them by id.
         self._document.models.flush_synced()

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from workbench import calibrate, doctor, prepare
-from workbench.errors import WorkbenchError
+from workbench.errors import AmbiguousError, WorkbenchError
+from workbench.feeds.dialect import LineOptions
+
+#: What can be said about CSV; without it, it is found out.
+_LINES = {
+    "--time-format": "of the times, such as 'dd.MM.yyyy HH:mm' or 'epoch ms'",
+    "--sep": "what stands between the fields of CSV",
+    "--decimal": "decimal mark of CSV, . or ,",
+    "--thousands": "mark between the thousands of CSV",
+    "--encoding": "of CSV, such as cp1252",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "calibrate":
             return calibrate.run()
         if options.command == "new":
-            return _new(options.data, options.to, options.time)
+            return _new(options)
         # Only this command needs nbclient, which the `demo` extra brings.
         from workbench import headless
 
@@ -32,11 +43,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _new(data: Path, target: Path | None, time: str | None) -> int:
+def _new(options: argparse.Namespace) -> int:
     # Only this command needs widgets, and with them Bokeh.
     from workbench import template
 
-    written = template.write(data, target, time)
+    lines = {name: value for name in LineOptions.__annotations__ if (value := getattr(options, name)) is not None}
+    try:
+        written = template.write(options.data, options.to, options.time, **lines)
+    except AmbiguousError as error:
+        print(f"{error.message}; say which one it is:", file=sys.stderr)
+        option = f"--{error.option.replace('_', '-')}"
+        for value, what in error.readings.items():
+            command = shlex.join(["python", "-m", "workbench", "new", str(options.data), option, value])
+            print(f"  {command}  # {what}", file=sys.stderr)
+        return 1
     print(f"wrote {written}: open it in JupyterLab, or run `jupyter lab {written}`")
     return 0
 
@@ -53,6 +73,10 @@ def _parser() -> argparse.ArgumentParser:
     new = commands.add_parser("new", help="write a notebook that shows a file of events as a live dashboard")
     new.add_argument("data", type=Path, help="CSV, JSON lines, Parquet or Arrow; a file, or a folder of them")
     new.add_argument("--time", help="column of times (default: the first one)")
+    for option, said in _LINES.items():
+        new.add_argument(option, help=said)
+    new.add_argument("--names", type=lambda text: text.split(","), help="names of columns, divided by commas")
+    new.add_argument("--header", action=argparse.BooleanOptionalAction, help="whether the first line has names")
     new.add_argument("--to", type=Path, metavar="NOTEBOOK", help="where to write it (default: NAME.ipynb, here)")
     run = commands.add_parser("run-notebook", help="run a notebook without a browser and print what its cells said")
     run.add_argument("path", type=Path)

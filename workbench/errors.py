@@ -57,6 +57,16 @@ class SourceError(WorkbenchError):
     """A source cannot be read, or does not have the shape that was announced."""
 
 
+class AmbiguousError(SourceError):
+    """A file can be read in several ways: ``option`` says which, ``readings`` has its values and what each reads."""
+
+    def __init__(self, message: str, option: str, readings: dict[str, str]) -> None:
+        self.option = option
+        self.readings = readings
+        said = ", ".join(f"`{option}={value!r}` reads {what}" for value, what in readings.items())
+        super().__init__(message, hint=f"say which one it is: {said}")
+
+
 class DataError(WorkbenchError):
     """A row of the stream breaks the rules of a query (overflow, division by zero, an impossible time)."""
 

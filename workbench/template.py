@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
-from workbench.errors import SourceError
-from workbench.feeds.formats import read_block, scan, schema_of
+from workbench.errors import AmbiguousError, SourceError
+from workbench.feeds.dialect import LineOptions
+from workbench.feeds.formats import LINES, find_dialect, read_block, scan, schema_of
+from workbench.feeds.sniff import times_in
 from workbench.feeds.times import to_micros
 from workbench.session import Source
 from workbench.session.sources import make_source, recorded_files
+from workbench.time import DAY, format_duration
 from workbench.widgets.draft import DURATIONS, Draft, Value, columns_for, likely_keys
 
 #: Distinct values of a column that is worth a line each: more than one, and not a name for each row.
@@ -43,27 +48,27 @@ class Sample:
     rows: pa.Table
 
 
-def write(data: Path, target: Path | None = None, time: str | None = None) -> Path:
+def write(data: Path, target: Path | None = None, time: str | None = None, **lines: Unpack[LineOptions]) -> Path:
     """Write a notebook about a recording; returns its path.
 
     ``data`` is a file, or a folder of files; ``target`` the notebook, by default ``NAME.ipynb`` in the current
-    folder. ``time`` names the timestamp column, by default the first one there is. The beginning and the end of the
-    data are looked at. Raises SourceError for data that cannot be a source, and where the notebook exists already.
+    folder. ``time`` names the timestamp column, by default the first one there is. ``lines`` say what cannot be found
+    out about CSV and JSON (see :func:`workbench.source`). The beginning and the end of the data are looked at. Raises
+    SourceError for data that cannot be a source, and where the notebook exists already.
     """
     name = name_of(data)
-    target = target or Path(f"{data.stem}.ipynb")
+    target = target or sheet_of(data)
     if target.exists():
         raise SourceError(f"there is a notebook `{target}` already", hint="name another one with `--to`")
-    source = make_source(name, str(data), time=time or time_of(data))
+    source = make_source(name, str(data), time=time or time_of(data, **lines), **lines)
     draft = drafted(source, sample_of(source))
     called = f"{name}_by_{name_of(Path(draft.keys[0]))}" if draft.keys else f"{name}_over_time"
     place = os.path.relpath(data.expanduser().resolve(), target.absolute().parent)
+    options = {"time": source.stream.time, **source.dialect.options(), **disorder(source)}
+    call = ", ".join([repr(name), repr(place), *(f"{option}={value!r}" for option, value in options.items())])
     cells = [
         _markdown(f"# {data.name}\n\nRun the cells one after the other: Shift + Enter."),
-        _code(
-            "%load_ext workbench\nimport workbench\n\n"
-            f"workbench.source({name!r}, {place!r}, time={source.stream.time!r})"
-        ),
+        _code(f"%load_ext workbench\nimport workbench\n\nworkbench.source({call})"),
         _code(draft.cell(called)),
         _markdown(_NEXT),
         _code(called),
@@ -77,21 +82,38 @@ def write(data: Path, target: Path | None = None, time: str | None = None) -> Pa
     return target
 
 
+def offer(data: str, options: Mapping[str, Any]) -> str:
+    """What the launcher asks for, as JSON: the ``path`` of the notebook about a file, which is written unless it is
+    there; or, of a file that can be read in several ways, the ``message``, the ``option`` and its ``readings``.
+    """
+    sheet = sheet_of(Path(data))
+    try:
+        path = sheet if sheet.exists() else write(Path(data), **options)
+    except AmbiguousError as error:
+        return json.dumps({"message": error.message, "option": error.option, "readings": error.readings})
+    return json.dumps({"path": path.as_posix()})
+
+
+def sheet_of(data: Path) -> Path:
+    """Where the notebook about a file goes: beside where one is, under its name without the ending."""
+    return Path(f"{data.name.removesuffix(data.suffix).removesuffix('.csv')}.ipynb")
+
+
 def name_of(path: Path) -> str:
-    """A name that SQL and Python can say, after that of a file."""
-    words = re.sub(r"\W+", "_", path.stem, flags=re.ASCII).strip("_").lower() or "events"
+    """A name that SQL and Python can say, after that of a file; letters lose their marks."""
+    plain = normalize("NFKD", sheet_of(path).stem.replace("\u00df", "ss")).encode("ascii", "ignore").decode()
+    words = re.sub(r"\W+", "_", plain, flags=re.ASCII).strip("_").lower() or "events"
     return words if words[0].isalpha() else f"events_{words}"
 
 
 def sample_of(source: Source) -> Sample:
     """The first and the last block of the recording. Raises SourceError for one without a row."""
     schema, time = source.stream.schema, source.stream.time
-    files = [scan(str(path), source.format) for path in source.paths]
+    files = [scan(str(path), source.format, dialect=source.dialect) for path in source.paths]
     blocks = [(file.path, block) for file in files for block in file.blocks]
     if not blocks:
         raise SourceError("the data has no row, so there is nothing to show")
-    rows = read_block(blocks[0][0], source.format, blocks[0][1], schema)
-    ends = [rows, read_block(blocks[-1][0], source.format, blocks[-1][1], schema)]
+    ends = [read_block(path, source.format, block, schema, source.dialect) for path, block in (blocks[0], blocks[-1])]
     stamps = [to_micros(table.column(time), time, blocks[0][0]).cast(pa.int64()) for table in ends]
     bounds = [pc.min_max(column).as_py() for column in stamps]
     first = [each["min"] for each in bounds if each["min"] is not None]
@@ -100,7 +122,26 @@ def sample_of(source: Source) -> Sample:
         raise SourceError(f"the column `{time}` has no time at the beginning or the end of the data")
     times = np.unique(stamps[0].drop_null().to_numpy())
     gap = int(np.median(np.diff(times))) if len(times) > 1 else 0
-    return Sample(min(first), max(last), gap, rows)
+    return Sample(min(first), max(last), gap, ends[0])
+
+
+def disorder(source: Source) -> dict[str, str]:
+    """The ``delay`` that a recording needs so that no row is late, where the usual one does not do.
+
+    Rows stand in any order in many files, such as the newest one first; all times are looked at.
+    """
+    names = pa.schema([source.stream.schema.field(source.stream.time)])
+    latest, behind = np.iinfo(np.int64).min, 0
+    for path in source.paths:
+        for block in scan(str(path), source.format, dialect=source.dialect).blocks:
+            column = read_block(str(path), source.format, block, names, source.dialect).column(0)
+            times = to_micros(column, source.stream.time, str(path)).cast(pa.int64()).drop_null().to_numpy()
+            if len(times):
+                running = np.maximum(np.maximum.accumulate(times), latest)
+                behind, latest = max(behind, int((running - times).max())), int(running[-1])
+    if behind <= source.stream.delay:
+        return {}
+    return {"delay": format_duration(next((each for each in DURATIONS if each >= behind), -(-behind // DAY) * DAY))}
 
 
 def drafted(source: Source, sample: Sample) -> Draft:
@@ -113,16 +154,22 @@ def drafted(source: Source, sample: Sample) -> Draft:
     return Draft(stream, keys, values, tuple({slide: (slide, size) for slide, size in levels}.values()))
 
 
-def time_of(data: Path) -> str:
-    """The first column of times, or of texts all of which are times. Raises SourceError where there is none."""
+def time_of(data: Path, **lines: Unpack[LineOptions]) -> str:
+    """The first column of times, or of what all can be read as times. Raises SourceError where there is none."""
     paths, kind = recorded_files(data, None)
-    names = schema_of(str(paths[0]), kind).names
-    found = schema_of(str(paths[0]), kind, tuple(names))
-    times = [field.name for field in found if is_.is_timestamp(field.type)]
+    first = str(paths[0])
+    if kind in LINES:
+        dialect = find_dialect(first, kind, (), lines)
+        names = schema_of(first, kind, (), dialect).names
+        times = list(times_in(first, kind, dialect, lines))
+    else:
+        found = schema_of(first, kind)
+        names = found.names
+        times = [field.name for field in found if is_.is_timestamp(field.type)]
     if not times:
         raise SourceError(
             f"no column of `{data.name}` holds times: {', '.join(f'`{name}`' for name in names)}",
-            hint="times look like 2024-03-01 10:00:00; pandas.to_datetime makes them of other texts and of numbers",
+            hint="times look like 2024-03-01 10:00:00, 1.3.2024 10:00 or 1709287200; others need their `time_format`",
         )
     return times[0]
 

@@ -58,7 +58,7 @@ def test_a_file_gets_its_notebook(lab: Callable[..., LabPage], jupyter: tuple[st
     page.screenshot("launcher-refused")
     assert "No dashboard of notes.csv" in dialog.inner_text()
     assert "no column of `notes.csv` holds times: `title`, `text`" in dialog.inner_text()
-    assert "pandas.to_datetime" in dialog.inner_text(), "the hint"
+    assert "others need their `time_format`" in dialog.inner_text(), "the hint"
     dialog.get_by_role("button", name="Close").click()
     page.page.locator(".jp-DirListing-item", has_text="sales.ipynb").click(button="right")
     page.page.locator(".lm-Menu-itemLabel", has_text="Rename").wait_for(state="visible")

@@ -144,9 +144,9 @@ def test_many_lines_are_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = tmp_path / "events.json"
     path.write_text("".join(f'{{"n": {n}, "pad": "{"x" * (n % 50)}"}}\n' for n in range(1_000)))
     wanted = pa.schema([("n", pa.int64())])
-    monkeypatch.setattr("workbench.feeds.formats._LINES", 64)
+    monkeypatch.setattr("workbench.feeds.lines._LINES", 64)
     for bite in (1, 7, 100, 1 << 20):
-        monkeypatch.setattr("workbench.feeds.formats._BITE", bite)
+        monkeypatch.setattr("workbench.feeds.lines._BITE", bite)
         file = scan(str(path), "json")
         read = [read_block(str(path), "json", block, wanted).column("n").to_pylist() for block in file.blocks]
         assert [n for block in read for n in block] == list(range(1_000))

@@ -10,7 +10,8 @@ import pytest
 
 from workbench.errors import SourceError
 from workbench.feeds import Tally
-from workbench.feeds.formats import Block, scan
+from workbench.feeds.formats import scan
+from workbench.feeds.lines import Block
 from workbench.feeds.recording import FilePiece, Recording
 from workbench.feeds.times import MICROS
 

@@ -27,5 +27,5 @@ def test_it_offers_the_files_that_can_be_sources() -> None:
     ending = re.compile(rf"\.({found.group(1)})$", re.IGNORECASE)
     for suffix in [suffix for suffixes in SUFFIXES.values() for suffix in suffixes]:
         assert ending.search(f"sales{suffix}"), suffix
-    for name in ("sales.csv.gz", "sales.xlsx", "sales.ipynb", "csv"):
+    for name in ("sales.parquet.gz", "sales.xlsx", "sales.ipynb", "csv"):
         assert not ending.search(name)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import workbench
-from workbench.feeds import folder, formats, kafka, mqtt
+from workbench.feeds import folder, formats, kafka, lines, mqtt
 from workbench.logical.types import SQL_TYPES
 
 
@@ -20,8 +20,8 @@ def text() -> str:
 
 
 def test_formats_and_their_endings(text: str) -> None:
-    rows = re.findall(r"^\| `(\w+)` \| ((?:`\.\w+`(?:, )?)+) \|", text, re.MULTILINE)
-    assert {name: tuple(re.findall(r"`(\.\w+)`", endings)) for name, endings in rows} == formats.SUFFIXES
+    rows = re.findall(r"^\| `(\w+)` \| ((?:`\.[\w.]+`(?:, )?)+) \|", text, re.MULTILINE)
+    assert {name: tuple(re.findall(r"`(\.[\w.]+)`", endings)) for name, endings in rows} == formats.SUFFIXES
 
 
 def test_types_that_can_be_declared(text: str) -> None:
@@ -46,4 +46,4 @@ def test_options(text: str) -> None:
 def test_how_long_files_are_waited_for(text: str) -> None:
     assert f"One look every {folder._LOOK} s" in text
     assert f"has not changed for {folder._PATIENCE:.0f} s" in text
-    assert f"the first {formats._LINES:,} lines, or {formats._BITE >> 20} MB" in text
+    assert f"the first {lines._LINES:,} lines, or {lines._BITE >> 20} MB" in text

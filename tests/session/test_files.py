@@ -93,11 +93,10 @@ def test_declared_columns_are_read_as_they_are_printed() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "remedy"),
     [
-        ("a.csv", b"ts;v\n2024-03-01;1,5\n", "its fields seem to be divided by ';'; pandas.read_csv(..., sep=';')"),
-        ("a.csv", "ts,v\n2024-03-01,Zürich\n".encode("latin-1"), "texts must be in UTF-8"),
-        ("a.tsv", b"ts\tv\n2024-03-01\t1\n", "`.tsv` names no format that is read here (`.parquet`, `.pq`, "),
-        ("a.csv", b"ts,v\n03/01/2024 10:00,1\n", "data['ts'] = pandas.to_datetime(data['ts'])"),
-        ("a.csv", b"ts,v\n1709251200,1\n", "data['ts'] = pandas.to_datetime(data['ts'], unit='s')"),
+        ("a.xls", b"ts,v\n2024-03-01,1\n", "`.xls` names no format that is read here (`.parquet`, `.pq`, "),
+        ("a.csv", b"ts,v\nyesterday,1\n", "`time_format='...'` says how these times are written"),
+        ("a.csv", b"ts,v\n12,1\n", "`time_format='...'` says how these times are written"),
+        ("a.csv", b"ts;w;v\n1;01.03.2024;1\n", "timestamp columns: `w`"),
     ],
 )
 def test_a_file_that_cannot_be_read_comes_with_what_to_do(

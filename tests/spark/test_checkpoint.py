@@ -170,14 +170,36 @@ def test_what_runs_again_counts_once_whenever_files_were_put_together(
         runner._checkpoint.close()
 
 
-def opened(folder: Path) -> Any:
+def opened(folder: Path, plan: SharedPlan | None = None) -> Any:
     """A runner on a checkpoint, as it is when it starts its query on Spark."""
-    runner: Any = StreamRunner(None, make_plan(), None, lambda reports: None, folder / "checkpoint")
+    runner: Any = StreamRunner(None, plan or make_plan(), None, lambda reports: None, folder / "checkpoint")
     runner._checkpoint.open(2)
     runner._plans = PlanFolder(runner._checkpoint.path / "winquery-plans")
     runner._publish()
     runner._refill()
     return runner
+
+
+def test_what_goes_on_is_what_has_run(tmp_path: Path) -> None:
+    """A plan that was published, but by which no micro-batch was through, has nothing to go on with."""
+    first = opened(tmp_path)
+    assert first.progress().resumed is None
+    first._checkpoint.close()
+    never = opened(tmp_path)
+    assert never.progress().resumed is None
+    never._deliver(0, [])  # no bucket had a row
+    never._deliver(1, [encode_report(report([], plan=1))])
+    both = plan_of(q=SQL, r=SQL.replace("sum", "max"))
+    never.change(both)
+    never._checkpoint.close()
+    third = opened(tmp_path, both)
+    assert third.progress().resumed == "goes on: `q`; begins afresh: `r`"
+    third._deliver(2, [encode_report(report([], plan=2))])
+    third._checkpoint.record.compact()
+    third._checkpoint.close()
+    fourth = opened(tmp_path, both)
+    assert fourth.progress().resumed == "goes on: `q`, `r`"
+    fourth._checkpoint.close()
 
 
 def test_late_rows_of_a_query_that_is_replaced_are_forgotten_once_and_for_all(tmp_path: Path) -> None:

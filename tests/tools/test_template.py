@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -86,6 +87,66 @@ def _columns(path: Path) -> dict[str, object]:
         "shop": [row["shop"] for row in rows],
         "amount": [float(row["amount"]) for row in rows],
     }
+
+
+def german(folder: Path, dates: str = "%d.%m.%Y %H:%M") -> Path:
+    """What Excel writes in German, the newest row first: ten days of a sale every five minutes."""
+    path = folder / "Umsätze März.csv"
+    with path.open("w", newline="", encoding="cp1252") as lines:
+        writer = csv.writer(lines, delimiter=";")
+        writer.writerow(["Datum", "Filiale Süd", "Umsatz €"])
+        for n in reversed(range(2_880)):
+            at = BEGAN + n * timedelta(minutes=5)
+            writer.writerow([at.strftime(dates), f"Köln {n % 3}", f"1.{n % 7:03},50"])
+    return path
+
+
+def test_a_notebook_for_what_excel_writes_in_german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that was found out stands in the cell; rows that come newest first are waited for."""
+    monkeypatch.chdir(tmp_path)
+    german(tmp_path)
+    assert main(["new", "Umsätze März.csv"]) == 0
+    cells = code(tmp_path / "Umsätze März.ipynb")
+    assert cells[0].splitlines()[-1] == (
+        "workbench.source('umsatze_marz', 'Umsätze März.csv', time='Datum', sep=';', decimal=',', thousands='.', "
+        "encoding='cp1252', time_format='dd.MM.yyyy HH:mm', delay='2 weeks')"
+    )
+    assert cells[1].startswith("%%winquery umsatze_marz_by_filiale_sud --source umsatze_marz --live\n")
+    assert "GROUP BY `Filiale Süd`, zoom(Datum, '2 hours / 15 minutes', '12 hours / 2 hours')" in cells[1]
+    assert "avg(`Umsatz €`) AS" in cells[1]
+
+
+def test_what_can_be_read_in_two_ways_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a terminal by the commands that answer, in the launcher by a question."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trips.csv").write_text("at,km\n3/4/2024,1\n3/4/2024,2\n")
+    assert main(["new", "trips.csv"]) == 1
+    said = capsys.readouterr().err
+    assert "times like `3/4/2024` of the column `at` of " in said
+    assert "  python -m workbench new trips.csv --time-format dd/MM/yyyy  # 3 April 2024\n" in said
+    question = json.loads(template.offer("trips.csv", {}))
+    assert question["option"] == "time_format"
+    assert question["readings"] == {"dd/MM/yyyy": "3 April 2024", "MM/dd/yyyy": "4 March 2024"}
+    assert json.loads(template.offer("trips.csv", {"time_format": "MM/dd/yyyy"})) == {"path": "trips.ipynb"}
+    assert "time='at', time_format='MM/dd/yyyy')" in code(tmp_path / "trips.ipynb")[0]
+    assert json.loads(template.offer("trips.csv", {})) == {"path": "trips.ipynb"}, "it is there already"
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("id,Day,v\n1,1.3.2024,1.5\n2,13.3.2024,2.5\n", "Day"),
+        ("id,ts,v\n1700000000,1709287200,1\n1700000001,1709287260,2\n", "ts"),
+        ("n,v\n1709287200,1\n1709287260,2\n", "n"),
+        ("2024-03-01,1\n2024-03-02,2\n", "column_1"),
+    ],
+)
+def test_times_in_whatever_form_are_found(tmp_path: Path, content: str, found: str) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text(content)
+    assert template.time_of(path) == found
 
 
 def test_a_folder_of_parquet_without_a_key_and_with_few_rows(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.errors import SourceError
-from workbench.feeds.formats import Block, RecordedFile
+from workbench.feeds.formats import RecordedFile
+from workbench.feeds.lines import Block
 
 #: Of the lines; a log of another one is refused.
 _VERSION = 1

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
 
 from workbench.errors import SourceError
+from workbench.feeds.dialect import PLAIN, Dialect
 from workbench.feeds.feed import Position, task_count, usual_rows
 from workbench.feeds.filelog import FileLog
 from workbench.feeds.formats import LINES, SUFFIXES, RecordedFile, UnreadableError, scan, verify
@@ -30,7 +31,8 @@ _HIDDEN = (".", "_")
 class FolderOptions:
     """A folder of files of one ``format`` with the columns of ``schema``; not those of folders inside it.
 
-    ``patience`` is how many seconds a file that cannot be read may stay as it is before that is an error.
+    ``dialect`` is how files of lines are written; ``patience`` is how many seconds a file that cannot be read may
+    stay as it is before that is an error.
     """
 
     replayable: ClassVar[bool] = True
@@ -41,6 +43,7 @@ class FolderOptions:
     max_rows: int | None = None
     tasks: int | None = None
     patience: float = _PATIENCE
+    dialect: Dialect = PLAIN
 
     def __str__(self) -> str:
         return f"the folder `{self.path}`"
@@ -61,7 +64,7 @@ class FolderFeed:
         self._options = options
         self._log = log
         self._now = now
-        self._recording = Recording(log.files, time)
+        self._recording = Recording((replace(file, dialect=options.dialect) for file in log.files), time)
         self._known = {os.path.basename(file.path) for file in log.files}
         self._looked: float | None = None
         #: Files on their way, by name: size and time of modification, and since when they have been so.
@@ -154,7 +157,7 @@ class FolderFeed:
         if options.format in LINES and still < _SETTLED:
             return None
         try:
-            file = scan(path, options.format, options.schema)
+            file = scan(path, options.format, options.schema, options.dialect)
             verify(file, options.schema)
         except UnreadableError as error:
             if still < options.patience:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from workbench.errors import SourceError
 from workbench.feeds.feed import Tally
-from workbench.feeds.formats import parse_json
+from workbench.feeds.lines import parse_json
 from workbench.feeds.times import MICROS, from_text, is_text
 
 Poisoned: TypeAlias = Literal["error", "drop"]

@@ -18,8 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workbench.errors import SourceError
+from workbench.feeds.dialect import PLAIN, Dialect
 from workbench.feeds.feed import Tally
-from workbench.feeds.formats import Block, RecordedFile, read_block
+from workbench.feeds.formats import RecordedFile, read_block
+from workbench.feeds.lines import Block
 from workbench.feeds.times import MICROS, to_micros
 
 #: Rows that one call of a fold gets; small enough for the cache, large enough to drown the call.
@@ -37,6 +39,7 @@ class FilePiece:
     block: Block
     offset: int
     rows: int
+    dialect: Dialect = PLAIN
 
     def read(self, schema: pa.Schema, tally: Tally) -> Iterator[pa.RecordBatch]:
         """The columns of ``schema``, in its types, of these rows, in order.
@@ -66,8 +69,8 @@ class FilePiece:
                 hint="bring it back as it was and start the query again; new rows belong into a new file",
             )
         try:
-            return _decoded(self.path, stamp.st_mtime_ns, self.format, self.block, schema)
-        except (OSError, IndexError, pa.ArrowException) as error:
+            return _decoded(self.path, stamp.st_mtime_ns, self.format, self.block, schema, self.dialect)
+        except (OSError, EOFError, IndexError, pa.ArrowException) as error:
             raise SourceError(
                 f"cannot read `{self.path}`, which has changed since it was taken in: {error}"
             ) from None
@@ -143,7 +146,7 @@ class Recording:
             file, block = self._blocks[place]
             begin = self._starts[place]
             last = min(end, begin + block.rows)
-            yield FilePiece(file.path, file.format, file.size, block, start - begin, last - start)
+            yield FilePiece(file.path, file.format, file.size, block, start - begin, last - start, file.dialect)
             start, place = last, place + 1
 
     def _block_of(self, row: int) -> int:
@@ -159,7 +162,7 @@ class Recording:
 
     def _accumulated(self, place: int) -> npt.NDArray[np.int64]:
         file, block = self._blocks[place]
-        piece = FilePiece(file.path, file.format, file.size, block, 0, block.rows)
+        piece = FilePiece(file.path, file.format, file.size, block, 0, block.rows, file.dialect)
         table = pa.Table.from_batches(piece.read(pa.schema([(self._arrival, MICROS)]), Tally()))
         values = table.column(0).cast(pa.int64()).fill_null(_NEVER).to_numpy()
         return np.maximum(np.maximum.accumulate(values), self._carry[place])
@@ -172,6 +175,6 @@ def _convert(column: Any, field: pa.Field, path: str) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _decoded(path: str, modified: int, kind: str, block: Block, schema: pa.Schema) -> pa.Table:
+def _decoded(path: str, modified: int, kind: str, block: Block, schema: pa.Schema, dialect: Dialect) -> pa.Table:
     """One block, kept for the next micro-batch: a slow replay takes many small bites of the same one."""
-    return read_block(path, kind, block, schema)
+    return read_block(path, kind, block, schema, dialect)

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from workbench.feeds.dialect import PLAIN, Dialect
 from workbench.feeds.feed import Position, task_count, usual_rows
 from workbench.feeds.formats import scan
 from workbench.feeds.recording import FilePiece, Recording
@@ -20,10 +21,11 @@ class ReplayOptions:
     """What to replay and how fast.
 
     ``paths`` are files of one ``format`` (of :mod:`workbench.feeds.formats`) whose rows stand in order of arrival,
-    ``schema`` the columns that they must have (None: whatever they have). ``arrival`` names the column of arrival
-    times; None takes the event time. ``speed`` is microseconds of arrival per second of wall time, None is as fast as
-    possible. Rows that arrived up to ``resume_clock`` come without waiting. ``max_rows`` bounds a micro-batch (None:
-    see :func:`~workbench.feeds.feed.usual_rows`), ``tasks`` the tasks it is cut into (None: one per bucket).
+    ``schema`` the columns that they must have (None: whatever they have), ``dialect`` how lines are written.
+    ``arrival`` names the column of arrival times; None takes the event time. ``speed`` is microseconds of arrival per
+    second of wall time, None is as fast as possible. Rows that arrived up to ``resume_clock`` come without waiting.
+    ``max_rows`` bounds a micro-batch (None: see :func:`~workbench.feeds.feed.usual_rows`), ``tasks`` the tasks it is
+    cut into (None: one per bucket).
     """
 
     replayable: ClassVar[bool] = True
@@ -36,10 +38,12 @@ class ReplayOptions:
     tasks: int | None = None
     format: str = "parquet"
     schema: pa.Schema | None = None
+    dialect: Dialect = PLAIN
 
     def recording(self, time: str) -> Recording:
         """All rows, ``time`` being the column of event time. Raises SourceError as :meth:`open` does."""
-        return Recording((scan(path, self.format, self.schema) for path in self.paths), self.arrival or time)
+        files = (scan(path, self.format, self.schema, self.dialect) for path in self.paths)
+        return Recording(files, self.arrival or time)
 
     def open(self, time: str, folder: Path, now: Callable[[], float] = clocks.monotonic) -> ReplayFeed:
         """The feed; it writes nothing. Raises SourceError for a file that is missing or of another format."""

@@ -38,6 +38,13 @@ def source(
     max_rows: int | None = None,
     format: str | None = None,
     schema: Columns | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    names: Sequence[str] | None = None,
+    header: bool | None = None,
+    time_format: str | Mapping[str, str] | None = None,
     follow: bool = False,
     trigger: str | None = None,
     level1: str = "auto",
@@ -51,6 +58,12 @@ def source(
     columns (an Arrow schema, or ``"ts TIMESTAMP, key STRING"``), where they are not to be found out. With ``follow``
     the folder is one that grows: files that appear later are read once each, in order, until the query is stopped;
     docs/sources.md says how to put them there.
+
+    How CSV is written is found out, and this says what was found; what can be read in two ways is an error that
+    names both. ``sep`` stands between fields, ``decimal`` before fractions, ``thousands`` between thousands;
+    ``encoding`` is UTF-8, else cp1252; ``names`` are those of a file without a line of names, which ``header`` says
+    (with both, they take the place of that line). ``time_format`` reads times that are not in ISO 8601, in JSON too:
+    ``'dd.MM.yyyy HH:mm'``, ``'%d.%m.%Y'``, ``'epoch ms'``, or a dictionary of several by column.
 
     ``time`` names the timestamp column that windows are about; ``arrival`` the one that says when a row came in (rows
     must stand in its order; left out, they come in file order). ``replay`` is the speed: ``'1 day/s'``, ``'60x'`` or
@@ -91,6 +104,13 @@ def source(
         max_rows=max_rows,
         format=format,
         schema=schema,
+        sep=sep,
+        decimal=decimal,
+        thousands=thousands,
+        encoding=encoding,
+        names=names,
+        header=header,
+        time_format=time_format,
         follow=follow,
         trigger=trigger,
         level1=level1,

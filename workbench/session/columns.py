@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from workbench.errors import SourceError, did_you_mean
-from workbench.feeds.formats import SUFFIXES, format_of, plain, schema_of
+from workbench.feeds.dialect import PLAIN, Dialect, LineOptions
+from workbench.feeds.formats import LINES, SUFFIXES, find_dialect, format_of, plain, schema_of
+from workbench.feeds.sniff import said, times_in
 from workbench.logical.types import SQL_TYPES, type_name
 
 #: Columns as an Arrow schema, or as in SQL: ``"ts TIMESTAMP, key STRING, value BIGINT"``.
@@ -63,11 +65,81 @@ def files_in(folder: Path, kind: str | None) -> list[Path]:
     return [path for path in found if (format_of(path) == kind if kind else format_of(path) is not None)]
 
 
-def schema_of_files(paths: Sequence[Path], kind: str, times: tuple[str, ...]) -> pa.Schema:
+def schema_of_files(paths: Sequence[Path], kind: str, times: tuple[str, ...], dialect: Dialect = PLAIN) -> pa.Schema:
     """The one schema of all files; lines are taken to be like those of the first file."""
-    first = schema_of(str(paths[0]), kind, times)
+    first = schema_of(str(paths[0]), kind, times, dialect)
     for path in paths[1:]:
-        found = schema_of(str(path), kind, times)
+        found = schema_of(str(path), kind, times, dialect)
         if found.names != first.names or (kind in ("parquet", "arrow") and not found.equals(first)):
             raise SourceError(f"`{path}` has other columns than `{paths[0]}`")
     return first
+
+
+def dialect_of_files(paths: Sequence[Path], kind: str, times: tuple[str, ...], given: LineOptions) -> Dialect:
+    """How files of lines are written: like the first one, or as is said where there is none yet."""
+    if kind not in LINES:
+        for name in (name for name, value in given.items() if value is not None):
+            raise SourceError(f"`{name}` has no meaning for data that is not CSV or JSON", hint=f"leave `{name}` out")
+        return PLAIN
+    inside = files_in(paths[0], kind)[:1] if paths[0].is_dir() else paths[:1]
+    return find_dialect(str(inside[0]), kind, times, given) if inside else said(times, given)
+
+
+def declared_or_found(
+    paths: Sequence[Path], kind: str, schema: Columns | None, times: tuple[str, ...], dialect: Dialect
+) -> pa.Schema:
+    """The columns of files as a user declares them, or as they have them; a growing folder is its first file."""
+    if schema is not None:
+        return parse_schema(schema)
+    if paths[0].is_dir():
+        return schema_of_files(files_in(paths[0], kind)[:1], kind, times, dialect)
+    return schema_of_files(paths, kind, times, dialect)
+
+
+def times_of_files(
+    paths: Sequence[Path], kind: str, dialect: Dialect, given: LineOptions
+) -> Callable[[], tuple[str, ...]]:
+    """Finds the columns of lines that hold times in whatever format, for who needs to know."""
+    return lambda: times_in(str(paths[0]), kind, dialect, given) if kind in LINES and paths[0].is_file() else ()
+
+
+def checked_time(
+    source: str, schema: pa.Schema, time: str | None, arrival: str | None, among: Callable[[], tuple[str, ...]]
+) -> str:
+    """The column of event time; raises SourceError where there is none, or where a column cannot be a time."""
+    if time is None:
+        hint = f"time=... {_time_columns(schema, among())}"
+        raise SourceError(f"source `{source}` needs its event time", hint=hint)
+    _check_time(schema, time, "time", among)
+    if arrival is not None:
+        _check_time(schema, arrival, "arrival", among)
+    return time
+
+
+def _check_time(schema: pa.Schema, name: str, role: str, among: Callable[[], tuple[str, ...]]) -> None:
+    """Raises SourceError where a column cannot be a time, with those that can; ``among`` finds more of them."""
+    if name not in schema.names:
+        raise SourceError(f"no column `{name}` for `{role}`", hint=did_you_mean(name, schema.names, "column"))
+    kind = schema.field(name).type
+    if not pa.types.is_timestamp(kind):
+        raise SourceError(
+            f"column `{name}` of type `{kind}` is not a timestamp, so it cannot be the {role}",
+            hint=_time_columns(schema, among(), name, kind),
+        )
+
+
+def _time_columns(
+    schema: pa.Schema, among: tuple[str, ...], name: str | None = None, kind: pa.DataType | None = None
+) -> str:
+    """The columns that can be the time; where there is none, how to make one, of column ``name`` if it is given."""
+    names = [field.name for field in schema if pa.types.is_timestamp(field.type)]
+    names += [each for each in among if each not in names]
+    if not names:
+        column = f"data[{name!r}]" if name else "data[...]"
+        unit = ", unit='s'" if kind is not None and pa.types.is_integer(kind) else ""
+        return (
+            "the data has no timestamp column; of CSV or JSON `time_format='...'` says how these times are written, "
+            "such as 'dd.MM.yyyy HH:mm' or 'epoch ms'; in a DataFrame `data` pandas makes one: "
+            f"{column} = pandas.to_datetime({column}{unit})"
+        )
+    return "timestamp columns: " + ", ".join(f"`{name}`" for name in names)

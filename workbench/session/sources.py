@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
 
 import pandas as pd
 import pyarrow as pa
@@ -20,11 +20,22 @@ import pyarrow.parquet as pq
 from workbench.datasets import Dataset
 from workbench.errors import QueryError, SourceError, did_you_mean
 from workbench.feeds import FeedOptions, ReplayOptions
+from workbench.feeds.dialect import PLAIN, Dialect, LineOptions
 from workbench.feeds.folder import FolderOptions
 from workbench.feeds.formats import LINES, SUFFIXES, format_of, plain, scan
 from workbench.logical import Store, Stream
 from workbench.logical.joins import StaticTable
-from workbench.session.columns import Columns, check_format, files_in, parse_schema, schema_of_files, schema_text
+from workbench.session.columns import (
+    Columns,
+    check_format,
+    checked_time,
+    declared_or_found,
+    dialect_of_files,
+    files_in,
+    schema_of_files,
+    schema_text,
+    times_of_files,
+)
 from workbench.session.topics import TOPICS, KafkaTopic, MqttTopic
 from workbench.time import SECOND, format_duration, parse_duration
 
@@ -42,8 +53,9 @@ class Source:
     ``arrival`` names the column that says when a row came in (None: rows come in file order, by the running
     maximum of the event time). ``speed`` is microseconds of arrival time per second, None for as fast as
     possible; ``max_rows`` bounds a micro-batch, None leaves that to the feed. ``format`` is that of the files at
-    ``paths``. ``checkpoint`` is the folder from which a run goes on where the one before it ended; without one, every
-    run begins anew. ``backfill``: a recording is no stream but one job, with all windows final.
+    ``paths``, ``dialect`` how their lines are written. ``checkpoint`` is the folder from which a run goes on where
+    the one before it ended; without one, every run begins anew. ``backfill``: a recording is no stream but one job,
+    with all windows final.
     """
 
     stream: Stream
@@ -55,6 +67,7 @@ class Source:
     feed: FeedOptions | None = None
     checkpoint: Path | None = field(default=None, kw_only=True)
     backfill: bool = field(default=False, kw_only=True)
+    dialect: Dialect = field(default=PLAIN, kw_only=True)
 
     @property
     def name(self) -> str:
@@ -68,10 +81,12 @@ class Source:
     def __repr__(self) -> str:
         columns = ", ".join(f"{field.name} {field.type}" for field in self.stream.schema)
         what = f"follows {self.feed}" if self.feed is not None else f"{self._rows():,} rows"
-        return f"Source `{self.name}`: {what}, event time `{self.stream.time}` ({columns})"
+        read = f", read with {self.dialect}" if self.dialect != PLAIN else ""
+        return f"Source `{self.name}`: {what}, event time `{self.stream.time}` ({columns}){read}"
 
     def _rows(self) -> int:
-        return sum(block.rows for path in self.paths for block in scan(str(path), self.format).blocks)
+        files = (scan(str(path), self.format, dialect=self.dialect) for path in self.paths)
+        return sum(block.rows for file in files for block in file.blocks)
 
     def feed_options(self, clock: int | None) -> FeedOptions:
         """Where a run gets its rows from; those that arrived up to ``clock`` come without waiting."""
@@ -81,7 +96,14 @@ class Source:
         """The same of a recording."""
         paths = tuple(map(str, self.paths))
         return ReplayOptions(
-            paths, self.arrival, self.speed, self.max_rows, clock, format=self.format, schema=self.stream.schema
+            paths,
+            self.arrival,
+            self.speed,
+            self.max_rows,
+            clock,
+            format=self.format,
+            schema=self.stream.schema,
+            dialect=self.dialect,
         )
 
 
@@ -105,6 +127,7 @@ def make_source(
     schema: Columns | None = None,
     follow: bool = False,
     store: str = "auto",
+    **lines: Unpack[LineOptions],
 ) -> Source:
     """A source from a data set, files (a path, a folder or a list), a growing folder, a topic or a table in memory.
 
@@ -131,26 +154,25 @@ def make_source(
         paths, kind = _followed(data, format, schema)
     else:
         paths, kind = recorded_files(data, format)
+    times = tuple(filter(None, (time, arrival)))
+    dialect = dialect_of_files(paths, kind, times, lines)
     if paths:
-        columns = _columns(paths, kind, schema, tuple(filter(None, (time, arrival))))
-    if time is None:
-        raise SourceError(f"source `{name}` needs its event time", hint=f"time=... {_stamps(columns)}")
-    _check_time(columns, time, "time")
-    if arrival is not None:
-        _check_time(columns, arrival, "arrival")
+        columns = declared_or_found(paths, kind, schema, times, dialect)
+    time = checked_time(name, columns, time, arrival, times_of_files(paths, kind, dialect, lines))
     if max_rows is not None and max_rows < 1:
         raise SourceError(f"`max_rows` must be at least 1, got {max_rows}")
     stream = make_stream(name, columns, time, delay, lateness, future, idle, store)
     if not (follow or isinstance(data, TOPICS)) and parse_replay(replay) is None:
         _refuse("a recording that is read as fast as possible", idle=idle)
     if follow:
-        feed = FolderOptions(str(paths[0]), kind, columns, max_rows)
+        feed = FolderOptions(str(paths[0]), kind, columns, max_rows, dialect=dialect)
     elif isinstance(data, TOPICS):
         feed = data.feed(max_rows or _TOPIC_ROWS)
     backfill = _is(replay, "backfill")
     if backfill:
         _refuse("a backfill", max_rows=max_rows, lateness=lateness)
-    return Source(stream, paths, arrival, parse_replay(replay), max_rows, kind, feed, backfill=backfill)
+    speed = parse_replay(replay)
+    return Source(stream, paths, arrival, speed, max_rows, kind, feed, backfill=backfill, dialect=dialect)
 
 
 def make_stream(
@@ -199,14 +221,6 @@ def _followed(data: Any, kind: str | None, schema: Columns | None) -> tuple[tupl
             f"the folder `{folder}` is empty, so its format is not known", hint=f"give `format`: {_listed(SUFFIXES)}"
         )
     return (folder,), kind
-
-
-def _columns(paths: Sequence[Path], kind: str, schema: Columns | None, times: tuple[str, ...]) -> pa.Schema:
-    if schema is not None:
-        return parse_schema(schema)
-    if paths[0].is_dir():
-        return schema_of_files(files_in(paths[0], kind)[:1], kind, times)
-    return schema_of_files(paths, kind, times)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -300,6 +314,7 @@ def source_arguments(source: Source) -> list[str]:
         arguments["format"] = source.format
     if source.format in LINES:
         arguments["schema"] = schema_text(source.stream.schema)
+    arguments |= source.dialect.options()
     if source.backfill:
         arguments["replay"] = "backfill"
     if source.speed is not None:
@@ -331,30 +346,6 @@ def recorded_files(data: Any, kind: str | None) -> tuple[tuple[Path, ...], str]:
     if len(kinds) > 1:
         raise SourceError(f"files of several formats cannot be one source: {_listed(sorted(kinds))}")
     return tuple(path.resolve() for path in found), kinds.pop()
-
-
-def _check_time(schema: pa.Schema, name: str, role: str) -> None:
-    if name not in schema.names:
-        raise SourceError(f"no column `{name}` for `{role}`", hint=did_you_mean(name, schema.names, "column"))
-    kind = schema.field(name).type
-    if not pa.types.is_timestamp(kind):
-        raise SourceError(
-            f"column `{name}` of type `{kind}` is not a timestamp, so it cannot be the {role}",
-            hint=_stamps(schema, name, kind),
-        )
-
-
-def _stamps(schema: pa.Schema, name: str | None = None, kind: pa.DataType | None = None) -> str:
-    """The columns that can be the time; where there is none, how to make one, of column ``name`` if it is given."""
-    names = [field.name for field in schema if pa.types.is_timestamp(field.type)]
-    if not names:
-        column = f"data[{name!r}]" if name else "data[...]"
-        unit = ", unit='s'" if kind is not None and pa.types.is_integer(kind) else ""
-        return (
-            "the data has no timestamp column; in a DataFrame `data` pandas makes one: "
-            f"{column} = pandas.to_datetime({column}{unit})"
-        )
-    return "timestamp columns: " + ", ".join(f"`{name}`" for name in names)
 
 
 def _spill(name: str, data: pa.Table | pd.DataFrame) -> Path:

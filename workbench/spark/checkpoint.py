@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from workbench.errors import EngineError
-from workbench.plan import SharedPlan
+from workbench.plan import SharedPlan, passage
 from workbench.results import ResultBatch, ResultBundle
 from workbench.runtime.wire import VERSION, Report
 from workbench.spark.fused import PlanFolder, open_plan
@@ -75,6 +75,14 @@ class Checkpoint:
         """Reports of plans of an earlier run with what belongs to queries of ``plan``: see :func:`fitted`."""
         opened = {version: kept_plan(plans, version) for version in {report.plan for report in reports}}
         return [fitted(report, opened[report.plan], plan) for report in reports]
+
+    def resumed(self, plans: PlanFolder, plan: SharedPlan) -> str | None:
+        """What goes on in ``plan`` of the one that ran last, and what begins; None where none has come to results.
+
+        A plan may have been published, and the run have ended before a micro-batch by it was through.
+        """
+        ran = self.record.newest_plan()
+        return None if ran is None else str(passage(kept_plan(plans, ran), plan))
 
     def _buckets(self, usual: int) -> int:
         file = self.path / "winquery.json"

@@ -52,6 +52,15 @@ class Record:
         for path in [*([] if base is None else [base]), *batches]:
             yield _number(path), _reports(path)
 
+    def newest_plan(self) -> int | None:
+        """The version of the newest plan by which something was reported, None without any."""
+        base, batches = self._files()
+        for path in [*reversed(batches), *([] if base is None else [base])]:
+            reports = _reports(path)
+            if reports:
+                return max(report.plan for report in reports)
+        return None
+
     def compact(self, before: int | None = None) -> None:
         """Put all files together into one, or those of micro-batches ``before`` one.
 

@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from workbench.errors import EngineError
 from workbench.feeds import FeedOptions
 from workbench.logical import Workload
-from workbench.plan import SharedPlan, carry, compile_workload, passage
+from workbench.plan import SharedPlan, carry, compile_workload
 from workbench.runtime.wire import Report, decode_report
 from workbench.spark.buckets import bucket_keys
 from workbench.spark.checkpoint import Checkpoint, going_on, kept_plan
@@ -212,11 +212,11 @@ class QueryRunner(ABC):
     def _publish(self) -> None:
         """The plan as the first of the stream, or on an older checkpoint as a change of the last one there."""
         self._version = self._plans.newest()
-        if self._version:
+        if self._version and self._checkpoint is not None:
             running = kept_plan(self._plans, self._version)
             queries = tuple(entry.query for entry in self._plan.queries)
             self._plan = compile_workload(Workload(self._plan.stream, queries), running=running)
-            self._progress = replace(self._progress, resumed=str(passage(running, self._plan)))
+            self._progress = replace(self._progress, resumed=self._checkpoint.resumed(self._plans, self._plan))
             if self._plan == running:
                 return
         self._version += 1

@@ -2,7 +2,7 @@
 // by workbench/template.py. This is by hand what a bundler makes of an extension, so nothing has to be built.
 
 {
-  const DATA = /\.(csv|jsonl?|ndjson|parquet|pq|arrow|feather|ipc)$/i // the endings of workbench/feeds/formats.py
+  const DATA = /\.((?:csv|tsv|jsonl?|ndjson)(?:\.gz)?|parquet|pq|arrow|feather|ipc)$/i // the endings of workbench/feeds/formats.py
   const OF_A_FILE = "winquery:dashboard-of-a-file"
   const OF_SELECTED = "winquery:dashboard-of-selected-file"
   const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke-width="1.8">
@@ -21,8 +21,9 @@
 
   const joined = (folder, name) => (folder ? `${folder}/${name}` : name)
 
-  // Let a kernel in that folder write the notebook, unless there is one; returns its path.
-  async function write({kernelspecs, sessions}, folder, name) {
+  // Let a kernel in that folder write the notebook, unless there is one; returns its path. Of what can be read in
+  // several ways `ask` gets the question, and gives the value of the option that answers it, or null.
+  async function write({kernelspecs, sessions}, folder, name, ask) {
     await kernelspecs.ready
     const session = await sessions.startNew({
       path: joined(folder, `winquery-${Date.now()}`),
@@ -30,22 +31,24 @@
       type: "console",
       kernel: {name: kernelspecs.specs.default},
     })
-    const lines = [
-      "from pathlib import Path",
-      "from workbench.template import write",
-      `data = Path(${JSON.stringify(name)})`,
-      "sheet = Path(f'{data.stem}.ipynb')",
-      "print(sheet if sheet.exists() else write(data))",
-    ]
+    const options = {}
     try {
-      const future = session.kernel.requestExecute({code: lines.join("\n")})
-      let said = ""
-      future.onIOPub = ({header, content}) => {
-        if (header.msg_type === "stream" && content.name === "stdout") said += content.text
+      for (;;) {
+        const [data, given] = [name, JSON.stringify(options)].map((text) => JSON.stringify(text))
+        const code = `import json\nfrom workbench.template import offer\nprint(offer(${data}, json.loads(${given})))`
+        const future = session.kernel.requestExecute({code})
+        let said = ""
+        future.onIOPub = ({header, content}) => {
+          if (header.msg_type === "stream" && content.name === "stdout") said += content.text
+        }
+        const {content} = await future.done
+        if (content.status !== "ok") throw new Error(content.evalue)
+        const {path, ...question} = JSON.parse(said.trim().split("\n").at(-1))
+        if (path != null) return joined(folder, path)
+        const answer = await ask(question)
+        if (answer == null) return null
+        options[question.option] = answer
       }
-      const {content} = await future.done
-      if (content.status !== "ok") throw new Error(content.evalue)
-      return joined(folder, said.trim().split("\n").at(-1))
     } finally {
       await session.shutdown()
     }
@@ -56,11 +59,18 @@
     const [{ILauncher}, {IFileBrowserFactory}, apputils, {LabIcon}] = await Promise.all(names.map(module))
     const {InputDialog, Notification, showErrorMessage} = apputils
 
+    async function choose({message, option, readings}) {
+      const items = Object.entries(readings).map(([value, what]) => `${what} (${option}: ${value})`)
+      const title = `${message[0].toUpperCase()}${message.slice(1)}. Which one is it?`
+      const {button, value} = await InputDialog.getItem({title, items, okLabel: "Go on"})
+      return button.accept ? Object.keys(readings)[items.indexOf(value)] : null
+    }
+
     async function open(app, folder, name) {
       const told = Notification.emit(`Looking at ${name}`, "in-progress")
       try {
-        const path = await write(app.serviceManager, folder, name)
-        return await app.commands.execute("docmanager:open", {path, factory: "Notebook"})
+        const path = await write(app.serviceManager, folder, name, choose)
+        return path && (await app.commands.execute("docmanager:open", {path, factory: "Notebook"}))
       } catch (error) {
         return showErrorMessage(`No dashboard of ${name}`, error)
       } finally {
@@ -68,7 +78,7 @@
       }
     }
 
-    async function choose(app, folder) {
+    async function pick(app, folder) {
       const {content} = await app.serviceManager.contents.get(folder)
       const items = content.map(({name}) => name).filter((name) => DATA.test(name))
       if (items.length === 0) {
@@ -94,7 +104,7 @@
           icon,
           async execute({cwd}) {
             const folder = cwd ?? browsers?.tracker.currentWidget?.model.path ?? ""
-            const name = await choose(app, folder)
+            const name = await pick(app, folder)
             return name && open(app, folder, name)
           },
         })
