@@ -79,7 +79,9 @@ def _measure(aggregate: Aggregate, quick: bool) -> dict[str, float]:
     kept = np.zeros_like(column)
     streams = {size: Stream(aggregate, column, [size], BATCH, kept) for size in SIZES}
     rounds = QUICK_ROUNDS if quick else ROUNDS
-    return _beside_cumsum(aggregate, column, streams, rounds) | _beside_peers(aggregate, column, kept, streams, rounds)
+    return _beside_cumsum(aggregate, column, streams, rounds) | _beside_peers(
+        aggregate, column, kept, streams, rounds
+    )
 
 
 def _beside_cumsum(
