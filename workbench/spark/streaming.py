@@ -30,7 +30,7 @@ from workbench.spark.epochs import Epochs
 from workbench.spark.failure import root_cause
 from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, at_home_in, messages, rows_for
 from workbench.spark.fused import open_plan, without_tables
-from workbench.spark.runner import QueryRunner
+from workbench.spark.querying import QueryRunner
 from workbench.spark.session import session_like, this_python
 
 #: The name of the signal that ends the stream.
