@@ -144,6 +144,9 @@ def split(
     table = pa.record_batch([column.take(pa.array(used)) for column in keys], names=[*map(str, range(len(keys)))])
     bucket_of = np.full(len(keys[0]), -1)
     bucket_of[used] = key_buckets(table, buckets) if buckets > 1 else 0
+    if len(used) == 1:  # nothing to be shared out
+        own = [pa.array(times), pa.array(np.zeros(len(code), np.int32)), *columns]
+        return [(int(bucket_of[used[0]]), [table, _entries(own)])]
     out = []
     for bucket in range(buckets):
         mine = np.flatnonzero(bucket_of[used] == bucket)
@@ -155,9 +158,12 @@ def split(
         if buckets > 1:
             entry = pa.array(np.flatnonzero(bucket_of[code] == bucket))
             own = [column.take(entry) for column in own]
-        entries = pa.record_batch(own, names=[*map(str, range(len(own)))])
-        out.append((bucket, [table.take(pa.array(mine)), entries]))
+        out.append((bucket, [table.take(pa.array(mine)), _entries(own)]))
     return out
+
+
+def _entries(columns: Sequence[pa.Array]) -> pa.RecordBatch:
+    return pa.record_batch(columns, names=[*map(str, range(len(columns)))])
 
 
 def key_buckets(keys: pa.RecordBatch, buckets: int) -> Array:

@@ -245,9 +245,12 @@ def _sql_settings(context: SparkContext) -> dict[str, str]:
         "spark.sql.streaming.pollingDelay": "50ms",
         "spark.sql.streaming.minBatchesToRetain": "10",
         "spark.sql.execution.pyspark.python": sys.executable,
-        "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
-        # Else workers of sources and of operators have unequal environments, and Spark keeps a daemon for each kind.
+        # Else workers of level 1 and of operators have unequal environments, and Spark keeps a daemon and workers for
+        # each kind: of one, all take the setting of the session, of the other, some take that of the context.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+        "spark.sql.execution.pyspark.udf.faulthandler.enabled": context.getConf().get(
+            "spark.python.worker.faulthandler.enabled", "false"
+        ),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
     if is_local(context):
