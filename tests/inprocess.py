@@ -12,7 +12,7 @@ from workbench.runtime.engine import Engine
 from workbench.runtime.wire import Report
 from workbench.session.launch import Deliver
 from workbench.session.sources import Source
-from workbench.spark.runner import Progress
+from workbench.spark.progress import Progress
 
 
 class InProcessRunner:

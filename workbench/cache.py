@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -26,3 +27,16 @@ def cache_folder(name: str) -> Path | None:
             return folder
     except (OSError, RuntimeError):  # RuntimeError: there is no home at all
         return None
+
+
+def put_script(path: Path, lines: Sequence[str]) -> None:
+    """Write an executable script for the user alone, with the folders above it.
+
+    Two kernels may start at once: it is written aside and renamed, so that nobody ever runs half of it.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, aside = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "w") as file:
+        file.write("\n".join([*lines, ""]))
+    os.chmod(aside, 0o700)
+    os.replace(aside, path)

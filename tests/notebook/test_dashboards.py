@@ -15,7 +15,7 @@ from ipywidgets.widgets.widget import _instances
 from workbench.errors import QueryError
 from workbench.notebook import api, dashboards
 from workbench.session import Session
-from workbench.spark.runner import Progress
+from workbench.spark.progress import Progress
 from workbench.time import SECOND
 from workbench.widgets import LiveDashboard
 from workbench.widgets.strip import strip_html

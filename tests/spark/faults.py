@@ -14,7 +14,8 @@ from tests.spark.events import SECOND, make_plan
 from workbench.feeds import ReplayOptions
 from workbench.results import Status
 from workbench.runtime.wire import Report
-from workbench.spark.runner import Progress, StreamRunner
+from workbench.spark.progress import Progress
+from workbench.spark.runner import StreamRunner
 
 LONG = 240.0
 ROWS = 1_000

@@ -19,17 +19,20 @@ pytestmark = pytest.mark.spark
 
 CODE = """
     import os
+    import random
     import sys
+    import time
     from pathlib import Path
 
     import psutil
     from pyspark.sql import SparkSession
 
-    from tests.spark.faults import Finals, counted, kill, run
+    from tests.spark.events import wait_for
+    from tests.spark.faults import LONG, Finals, counted, kill, run
     from workbench.spark.session import get_session
     from workbench.spark.shipping import ship
 
-    path, checkpoint, harm = sys.argv[1:]
+    path, checkpoint, seed = sys.argv[1:]
     mine = (
         SparkSession.builder.master("local-cluster[2,1,1024]")
         .config("spark.ui.enabled", "false")
@@ -54,18 +57,20 @@ CODE = """
         if process.name() == "java" and "org.apache.spark.executor.CoarseGrainedExecutorBackend" in process.cmdline()
     ]
     assert len(executors) == 2, executors
-    got = Finals()
+    got, moment = Finals(), random.Random(seed)
+    batches, wait, victim = moment.randrange(1, 8), moment.random() / 2, moment.choice(executors)
 
-    def keep(reports):
-        got(reports)
-        if harm == "kill" and len(got.rows) == 2:
-            kill(executors[0])
+    def harm(runner):
+        if seed != "none":
+            wait_for(lambda: len(got.rows) >= batches or runner.wait(0), LONG, "some batches")
+            time.sleep(wait)
+            kill(victim)
 
-    progress = run(get_session(), path, Path(checkpoint), keep, bite=200)
+    progress = run(get_session(), path, Path(checkpoint), got, harm)
     said = progress.error, (progress.details or "")[:2_000]
     assert (progress.state, progress.rows) == ("finished", 1_000), said
-    gone = not executors[0].is_running() or executors[0].status() == psutil.STATUS_ZOMBIE
-    assert gone == (harm == "kill")
+    gone = not victim.is_running() or victim.status() == psutil.STATUS_ZOMBIE
+    assert gone == (seed != "none")
     assert got.found == counted(), got.found
     print("right")
     mine.stop()
@@ -78,12 +83,16 @@ def test_a_stream_on_executors_of_their_own(recording: Callable[..., str], tmp_p
 
 
 @pytest.mark.slow
-def test_a_killed_executor(recording: Callable[..., str], tmp_path: Path) -> None:
-    run_on_cluster(recording(), tmp_path, "kill")
+@pytest.mark.parametrize("seed", range(20 if "WINQUERY_NIGHTLY" in os.environ else 1))
+def test_a_killed_executor(recording: Callable[..., str], tmp_path: Path, seed: int) -> None:
+    run_on_cluster(recording(), tmp_path, str(seed))
 
 
-def run_on_cluster(path: str, tmp_path: Path, harm: str) -> None:
-    """Without PYTHONPATH: executors have the package from the driver, or installed, but the driver's goes first."""
+def run_on_cluster(path: str, tmp_path: Path, seed: str) -> None:
+    """One executor dies at the moment that ``seed`` says, if it is a number.
+
+    Without PYTHONPATH: executors have the package from the driver, or installed, but the driver's goes first.
+    """
     home = tmp_path / "home"  # executors keep their logs in Spark's home
     home.mkdir()
     for part in ("bin", "jars"):
@@ -92,7 +101,7 @@ def run_on_cluster(path: str, tmp_path: Path, harm: str) -> None:
     environment |= {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     code = f"import sys; sys.path[:0] = {sys.path!r}\n{textwrap.dedent(CODE)}"
     done = subprocess.run(
-        [sys.executable, "-c", code, path, str(tmp_path / "checkpoint"), harm],
+        [sys.executable, "-c", code, path, str(tmp_path / "checkpoint"), seed],
         env=environment,
         capture_output=True,
         text=True,

@@ -13,7 +13,7 @@ from tests.spark.events import SQL
 from workbench.errors import SourceError
 from workbench.session import Session
 from workbench.session.frames import is_frame
-from workbench.spark.frames import joined, schema_of
+from workbench.spark.frames import HANDING, handing_over, joined, schema_of
 
 pytestmark = pytest.mark.spark
 
@@ -141,3 +141,20 @@ def test_batches_are_joined_until_they_are_worth_a_call() -> None:
     parts = [pa.record_batch({"x": pa.array(range(size), pa.int64())}) for size in (0, 3, 4, 1)]
     assert [len(batch) for batch in joined(parts, 5)] == [7, 1]
     assert list(joined([], 5)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "rows"),
+    [
+        (lambda df: df.select("ts", "id"), 65_536),
+        # 16 MiB of batches, by 400 columns of 8 bytes and a bit.
+        (lambda df: df.select([F.col("id").alias(f"c{n}") for n in range(400)]), (8 << 24) // (65 * 400)),
+        (lambda df: df, None),  # a text
+        (lambda df: df.select(F.udf(lambda x: x, "bigint")("id").alias("id")), None),
+        (lambda df: df.select(F.explode(F.array("id")).alias("id")), None),
+    ],
+)
+def test_rows_come_by_number_where_that_bounds_their_bytes(spark: Any, change: Change, rows: int | None) -> None:
+    frame = change(events(spark))
+    found = handing_over(frame, schema_of(frame))
+    assert found == ({} if rows is None else dict(zip(HANDING, (str(rows), str(2**31 - 1)), strict=True)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,38 @@ def test_a_chosen_spark_home_stays(installed: Path, monkeypatch: pytest.MonkeyPa
 def test_workers_that_would_not_find_pyspark_keep_the_zip(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(home.site, "getsitepackages", lambda: ["/elsewhere"])
     assert home.lean_home() is None
+
+
+def test_python_starts_without_the_zip(installed: Path) -> None:
+    python = home.lean_python()
+    assert python is not None
+    assert python == home.lean_python()
+    zipped = str(installed / "python" / "lib" / "pyspark.zip")
+    for path, left in [
+        (zipped, ""),
+        (f"{zipped}:/b", "/b"),
+        (f"/a:{zipped}:/b c", "/a:/b c"),
+        (f"/a:{zipped}", "/a"),
+        (f"/a:{zipped}.old", f"/a:{zipped}.old"),
+        ("", ""),
+    ]:
+        code = "import os, sys; print(os.environ['PYTHONPATH']); print(sys.executable); print(sys.argv[1:])"
+        arguments = ["-m pyspark.daemon", "pyspark.worker"]  # not what Spark starts its daemon with
+        done = subprocess.run(
+            [python, "-c", code, *arguments],
+            env=os.environ | {"PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.splitlines() == [left, sys.executable, str(arguments)]
+
+
+def test_python_is_taken_as_it_is_where_workers_would_not_find_pyspark(
+    installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(home.site, "getsitepackages", lambda: ["/elsewhere"])
+    assert home.lean_python() is None
 
 
 @pytest.mark.spark

@@ -60,6 +60,7 @@ def test_a_query_in_a_users_session_runs_on_this_python() -> None:
         os.environ["PYSPARK_PYTHON"] = "/bin/false"
         from pyspark.sql import SparkSession
         mine = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+        import psutil
         import pyarrow as pa
         import workbench
         stamps = pa.array([0, 1_000_000, 61_000_000], pa.timestamp("us", "UTC"))
@@ -68,6 +69,10 @@ def test_a_query_in_a_users_session_runs_on_this_python() -> None:
         assert query.wait(300)
         workbench.stop_all()
         assert mine.sparkContext.pythonExec == "/bin/false"
+        lines = [process.cmdline() for process in psutil.Process().children(recursive=True)]
+        daemons = [line[2] for line in lines if line[3:] == ["pyspark.worker"]]
+        assert daemons, lines
+        assert all("workbench.spark.daemon" in line for line in daemons), lines
         print(query.results()["n"].tolist(), mine.range(3).count())
     """)
     assert printed.split() == ["[2,", "1]", "3"]

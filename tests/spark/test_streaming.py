@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,9 +16,9 @@ from tests.spark.test_runner import LONG, Collector, expected
 from workbench.language import parse_queries
 from workbench.logical import Workload
 from workbench.plan import compile_workload
-from workbench.results import ResultBundle
+from workbench.results import ResultBundle, Status
 from workbench.session import LiveQuery, Session
-from workbench.spark.frames import FrameOptions
+from workbench.spark.frames import HANDING, FrameOptions
 from workbench.spark.streaming import FrameRunner
 
 pytestmark = pytest.mark.spark
@@ -88,6 +89,51 @@ def test_a_plan_that_changes_on_a_silent_source(spark: Any, recording: Recorder)
     assert sum(n for _, n in counts.values()) == 1_000
     assert {place: n for place, (_, n) in counts.items() if place[0] != "a"} == {
         place: n for place, (_, n) in expected(600).items() if place[0] != "a"
+    }
+
+
+def test_many_rows_without_a_text_and_then_with_one(spark: Any, tmp_path: Path) -> None:
+    """Numbers alone come in large batches, as Spark's own settings have it once a plan reads a text."""
+
+    def file(name: str, first: int, last: int) -> None:
+        row = np.arange(first, last)
+        stamps = pa.array(row * SECOND // 100).cast(SCHEMA.field("ts").type)
+        keys = pa.array(["a", "b"]).take(pa.array(row % 2))
+        pq.write_table(pa.table([stamps, keys, pa.array(row % 7)], schema=SCHEMA), tmp_path / f".{name}")
+        (tmp_path / f".{name}").rename(tmp_path / name)
+
+    file("0.parquet", 0, 150_000)
+    all_keys = "SELECT sum(value) AS total, count(*) AS n FROM events GROUP BY window(ts, '1 minute')"
+    got, plan = Collector(), make_plan(all_keys)
+    frame = stream_of(spark, str(tmp_path / "0.parquet"))
+    runner = FrameRunner(plan, FrameOptions(frame), got)
+    runner.start()
+    wait_for(lambda: runner.progress().rows == 150_000, LONG, "the first file")
+    assert [runner._session.conf.get(name) for name in HANDING] == ["65536", str(2**31 - 1)]
+    queries = [parse_queries(sql, {"events": STREAM}, name=n) for n, sql in (("q", all_keys), ("keyed", SQL))]
+    later = compile_workload(Workload(STREAM, tuple(query for each in queries for query in each)), running=plan)
+    assert runner.wait_for(runner.change(later), LONG)
+    assert [runner._session.conf.get(name) for name in HANDING] == [spark.conf.get(name) for name in HANDING]
+    file("1.parquet", 150_000, 240_000)
+    wait_for(lambda: runner.progress().rows == 240_000, LONG, "the second file")
+    assert runner.stop(LONG, finish=True)
+    assert runner.progress().state == "finished", runner.progress().details
+    found: dict[str, dict[tuple[Any, int], tuple[int, int]]] = {"q": {}, "keyed": {}}
+    for name, batch in (each for reports in got.batches for report in reports for each in report.results):
+        own = batch.own()
+        keys = own.keys[0].to_pylist() if own.keys else [None] * len(own.starts)
+        values = zip(*(column.to_pylist() for column in own.values), strict=True)
+        for key, start, status, value in zip(keys, own.starts, own.status, values, strict=True):
+            if status == Status.FINAL:
+                assert found[name].setdefault((key, int(start) // SECOND), value) == value
+    minutes = [np.arange(6_000) + 6_000 * minute for minute in range(40)]
+    assert found["q"] == {(None, 60 * m): (int((rows % 7).sum()), 6_000) for m, rows in enumerate(minutes)}
+    # The keyed query begins in the minute after the last row that came before it.
+    assert found["keyed"] == {
+        (key, 60 * m): (int((rows[place::2] % 7).sum()), 3_000)
+        for m, rows in enumerate(minutes)
+        for place, key in enumerate("ab")
+        if m >= 25
     }
 
 

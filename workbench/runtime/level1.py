@@ -7,6 +7,7 @@ without rows, because every bucket must learn the latest event time of all tasks
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from workbench.runtime.fragmenting import fragments_of
 from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
+
+#: The one key of rows that have none.
+_NO_KEYS = [pa.array([0], pa.int8())]
 
 
 class Level1:
@@ -105,7 +109,7 @@ class _Task:
         rows = self._folder.read(cut)
         if not len(rows):
             return []
-        keys = rows.keys or [pa.array([0], pa.int8())]
+        keys = rows.keys or _NO_KEYS
         if rows.columns is not None and rows.times is not None:
             code = np.zeros(len(rows), np.int64) if rows.codes is None else rows.codes.rows()
             return split(code, keys, rows.times, rows.columns, buckets)
@@ -140,8 +144,13 @@ def split(
     code: Array, keys: list[pa.Array], times: Array, columns: Sequence[pa.Array], buckets: int
 ) -> list[tuple[int, list[pa.RecordBatch]]]:
     """Entries by bucket: a table of the bucket's keys, and one of time, place among these, and further columns."""
+    if not len(code):
+        return []
+    if keys is _NO_KEYS:
+        own = [pa.array(times), pa.array(np.zeros(len(code), np.int32)), *columns]
+        return [(_bucket_without_keys(buckets), [_named(keys), _named(own)])]
     used = np.flatnonzero(np.bincount(code, minlength=len(keys[0])))
-    table = pa.record_batch([column.take(pa.array(used)) for column in keys], names=[*map(str, range(len(keys)))])
+    table = _named([column.take(pa.array(used)) for column in keys])
     bucket_of = np.full(len(keys[0]), -1)
     bucket_of[used] = key_buckets(table, buckets) if buckets > 1 else 0
     out = []
@@ -155,9 +164,17 @@ def split(
         if buckets > 1:
             entry = pa.array(np.flatnonzero(bucket_of[code] == bucket))
             own = [column.take(entry) for column in own]
-        entries = pa.record_batch(own, names=[*map(str, range(len(own)))])
-        out.append((bucket, [table.take(pa.array(mine)), entries]))
+        out.append((bucket, [table.take(pa.array(mine)), _named(own)]))
     return out
+
+
+def _named(columns: Sequence[pa.Array]) -> pa.RecordBatch:
+    return pa.record_batch(columns, names=[*map(str, range(len(columns)))])
+
+
+@cache
+def _bucket_without_keys(buckets: int) -> int:
+    return int(key_buckets(_named(_NO_KEYS), buckets)[0])
 
 
 def key_buckets(keys: pa.RecordBatch, buckets: int) -> Array:

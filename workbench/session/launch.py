@@ -14,7 +14,7 @@ from workbench.session.sources import Source
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from workbench.spark.runner import Progress
+    from workbench.spark.progress import Progress
 
 Deliver = Callable[[list[Report]], None]
 

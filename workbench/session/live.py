@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from workbench.session.stream import SharedStream
-    from workbench.spark.runner import Progress
+    from workbench.spark.progress import Progress
 
 
 #: How often an awaited query is looked at, seconds.

@@ -17,7 +17,7 @@ from workbench.session.outlets import Delivery, Outlet, Outlets, Sink
 from workbench.session.sources import Source
 
 if TYPE_CHECKING:
-    from workbench.spark.runner import Progress
+    from workbench.spark.progress import Progress
 
 
 class SharedStream:

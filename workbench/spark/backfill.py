@@ -34,7 +34,7 @@ from workbench.runtime.wire import Report, added, decode_report, signal
 from workbench.spark.failure import root_cause
 from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, column, messages, rows_for
 from workbench.spark.fused import fold_pieces, open_plan, without_tables
-from workbench.spark.runner import Progress
+from workbench.spark.progress import Progress
 from workbench.spark.session import bucket_count, is_local, this_python
 from workbench.spark.shipping import ship
 from workbench.spark.spool import Spool

@@ -34,6 +34,10 @@ _ARROW = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
 _NOW = "winquery_now"
 #: Rows that one call of a fold gets; Spark hands over fewer, and the call has a price of its own.
 _FOLD_ROWS = 1 << 17
+#: Rows, and bytes, of what Spark hands over at once, where it need not look at the bytes of each row.
+_HANDED_ROWS, _HANDED_BYTES = 1 << 16, 1 << 24
+#: The settings of :func:`handing_over`.
+HANDING = ("spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.execution.arrow.maxBytesPerBatch")
 
 
 @dataclass(frozen=True)
@@ -144,6 +148,27 @@ def at_home_in(session: SparkSession, frame: DataFrame) -> DataFrame:
         return session.table(f"global_temp.{name}")
     finally:
         session.catalog.dropGlobalTempView(name)
+
+
+def handing_over(frame: DataFrame, schema: pa.Schema) -> dict[str, str]:
+    """Settings by which Spark brings rows of these columns of a DataFrame to Python at the least cost, if there are.
+
+    Spark bounds the bytes of a batch by asking for its size before each row, which takes as long as all else that it
+    does to hand the row over: docs/decisions/0010-rows-by-number.md. Where all values of a column have one length the
+    number of rows bounds the bytes as well. Not where Python may run in the DataFrame itself, on columns of any kind:
+    it would get such batches too.
+    """
+    patterns = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    analyzed = frame._jdf.queryExecution().analyzed()
+    # Table functions of Python have no mark of their own among those that make rows of a row.
+    if any(analyzed.containsPattern(each) for each in (patterns.PYTHON_UDF(), patterns.GENERATE())):
+        return {}
+    try:
+        width = sum(field.type.bit_width + 1 for field in schema)
+    except ValueError:  # texts
+        return {}
+    rows = max(min(_HANDED_ROWS, 8 * _HANDED_BYTES // width), 1)
+    return dict(zip(HANDING, (str(rows), str((1 << 31) - 1)), strict=True))
 
 
 class ArrowFold:

