@@ -51,6 +51,8 @@ class Filter:
         self._columns = columns
         self._sampling = sampling or Sampling()
         self._schema: pa.Schema | None = None
+        #: What was learned of the conditions; None before the first rows.
+        self.profile: Profile | None = None
 
     def __call__(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Array]:
         """The rows, and the mask of them."""
@@ -62,13 +64,14 @@ class Filter:
 
     def mask(self, batch: pa.RecordBatch) -> Array:
         """Which rows pass; raises DataError as the whole condition in its written order does."""
-        if self._schema is None or not batch.schema.equals(self._schema):
-            self._learn_anew(batch.schema)
+        profile = self.profile
+        if profile is None or not batch.schema.equals(self._schema):
+            profile = self._learn_anew(batch.schema)
         pieces = [batch.slice(low, _PIECE) for low in range(0, max(len(batch), 1), _PIECE)]
-        masks = [self._piece(piece) for piece in pieces]
+        masks = [self._piece(piece, profile) for piece in pieces]
         return masks[0] if len(masks) == 1 else np.concatenate(masks)
 
-    def _learn_anew(self, schema: pa.Schema) -> None:
+    def _learn_anew(self, schema: pa.Schema) -> Profile:
         """What may change places depends on the types of the columns."""
         self._total = [never_raises(each, schema) for each in self.conditions]
         groups: list[list[int]] = []
@@ -78,12 +81,12 @@ class Filter:
             else:
                 groups.append([number])
         predicates = [Predicate(str(each), len(columns_of([each]))) for each in self.conditions]
-        self.profile = Profile(predicates, groups, self._sampling)
         self._last_raising = max((n for n, total in enumerate(self._total) if not total), default=-1)
-        self._schema = schema
+        profile = Profile(predicates, groups, self._sampling)
+        self._schema, self.profile = schema, profile
+        return profile
 
-    def _piece(self, batch: pa.RecordBatch) -> Array:
-        profile = self.profile
+    def _piece(self, batch: pa.RecordBatch, profile: Profile) -> Array:
         if len(self.conditions) > 1:
             profile.observe(len(batch), lambda number, low, high: self._probe(batch.slice(low, high - low), number))
         chosen = profile.order
