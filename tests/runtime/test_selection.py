@@ -34,7 +34,7 @@ STREAM = Stream("t", SCHEMA, "ts", 0)
 TOTAL = ("a < 3", "x > 0.5", "s LIKE '%b%'", "f", "b IS NULL", "a = b", "x <= x * 2", "upper(s) <> 'AB'", "x <> 1")
 RAISING = ("a / b > 1", "a + 9223372036854775800 > 0", "CAST(s AS int) = 1", "b % a = 0", "CAST(x AS int) > 0")
 #: A clock without costs and calls that are free, so that rows are taken out of the way whenever any has failed.
-ALWAYS = Sampling(least=1, call=0.0, move=0.0)
+ALWAYS = Sampling(least=1, call=0.0, move=0.0, once=0.0)
 
 
 def where(text: str) -> Expression:

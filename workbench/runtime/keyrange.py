@@ -31,6 +31,7 @@ Bounds: TypeAlias = list[tuple[int, int]]
 
 #: Keys of a range that may be assumed: 4 MB of buckets.
 _WIDEST = 1 << 20
+_FAR = 1 << 62
 #: Batches that an assumption must have held for its violation to count as a first one, and the longest wait.
 _LASTING, _LONGEST = 64, 64
 #: Rows of a batch in which the most frequent key is looked for, and in one of how many batches.
@@ -166,7 +167,7 @@ def _combinations(bounds: Bounds) -> int:
 
 
 def _integers(keys: pa.RecordBatch) -> list[Array] | None:
-    """The columns of keys as int64; None where one is something else, or has NULL."""
+    """The columns of keys as int64; None where one is something else, has NULL, or is at the ends of its type."""
     if not len(keys) or not keys.num_columns:
         return None
     kinds = [each.type for each in keys.columns]
@@ -174,4 +175,6 @@ def _integers(keys: pa.RecordBatch) -> list[Array] | None:
         return None
     if any(each.null_count for each in keys.columns):
         return None
-    return [each.to_numpy().astype(np.int64) for each in keys.columns]
+    values = [each.to_numpy().astype(np.int64) for each in keys.columns]
+    # There must be room around a range.
+    return None if any(column.min() <= -_FAR or column.max() >= _FAR for column in values) else values
