@@ -2,6 +2,7 @@
 
 from benchmarks.workload import Workload
 from benchmarks.workloads import (
+    adaptive,
     first_picture,
     flights_full,
     kernels_first_result,
@@ -40,6 +41,7 @@ _MODULES = (
     kernels_keys,
     kernels_first_result,
     kernels_fold,
+    adaptive,
     over_rows,
     signals,
     slicing,

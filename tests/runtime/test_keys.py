@@ -68,3 +68,20 @@ def test_a_shift_of_codes_costs_the_rows_nothing() -> None:
     assert codes.renamed is None
     assert codes.rows().tolist() == [3, 4]
     assert Codes(np.array([0, 1]), 0, np.array([1, 0])).rename(np.array([7, 8])).rows().tolist() == [8, 7]
+
+
+def test_combinations_of_narrow_ranges_are_coded_by_place() -> None:
+    columns = [pa.array([3, 5, 3], pa.int8()), pa.array([-1, 0, 0], pa.int64())]
+    codes, keys = number_keys(columns, 3)
+    assert codes.rows().tolist() == [0, 5, 1]
+    assert [column.to_pylist() for column in keys] == [[3, 3, 4, 4, 5, 5], [-1, 0, -1, 0, -1, 0]]
+    assert [column.type for column in keys] == [pa.int8(), pa.int64()]
+
+
+def test_combinations_that_would_be_too_many_are_numbered_as_they_come() -> None:
+    columns = [pa.array([0, 99, 0]), pa.array([0, 99, 0])]
+    codes, keys = number_keys(columns, 3)
+    assert codes.rows().tolist() == [0, 1, 0]
+    assert [column.to_pylist() for column in keys] == [[0, 99], [0, 99]]
+    wide, columns_of_all = number_keys(columns, 3, 10_000)
+    assert (len(columns_of_all[0]), wide.rows().tolist()) == (10_000, [0, 9_999, 0])

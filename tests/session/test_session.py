@@ -87,6 +87,22 @@ def test_the_status_tells_what_late_rows_made_of_slices() -> None:
     assert "  slicing    1 merges, 0 splits, 0 recomputations" in str(status)
 
 
+def test_the_status_tells_what_tasks_have_learned() -> None:
+    """Two micro-batches of two rows, too few for a sample: the order is the written one, counts by hand.
+
+    Both conditions are asked about all four rows, since comparisons cost less than moving columns.
+    """
+    made = Session(launch=InProcessRunner)
+    made.source("events", TABLE, time="ts")
+    where = "v > 1 AND k IS NOT NULL"
+    made.start(made.parse("SELECT count(*) AS n FROM events GROUP BY window(ts, '1 s')", name="other"))
+    (handle,) = made.start(made.parse(SQL.replace("GROUP", f"WHERE {where} GROUP"), name="q"))
+    (learned,) = handle.status().learned
+    assert learned.where == (("v > 1.0", 4, 2), ("k IS NOT NULL", 4, 3))
+    told = "  where      v > 1.0 (50.0% of 4), k IS NOT NULL (75.0% of 4); order changed 0 times"
+    assert told in str(handle.status())
+
+
 def test_statements_of_several_cells_become_one_plan(session: Session) -> None:
     session.start(session.parse(SQL, name="one"))
     session.start(session.parse("SELECT count(*) AS n FROM events GROUP BY window(ts, '1 second')", name="two"))

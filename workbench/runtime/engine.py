@@ -10,8 +10,7 @@ from workbench.logical import EachRow
 from workbench.plan import SharedPlan
 from workbench.results import MANY, QueryResults, ResultBundle, Shelves
 from workbench.runtime.assembling import Assembler
-from workbench.runtime.folding import Folder
-from workbench.runtime.level1 import Level1
+from workbench.runtime.level1 import Level1, folders_of
 from workbench.runtime.lowering import result_schema
 from workbench.runtime.operator import BucketOperator
 from workbench.runtime.table import TableRunner
@@ -28,6 +27,7 @@ class Engine:
         self.plan = plan
         self.version = 1
         self._budget = budget
+        self._folders = folders_of(plan)
         self.operators = [BucketOperator(plan) for _ in range(buckets)]
         self.results = {entry.query.name: QueryResults(result_schema(entry), budget) for entry in plan.queries}
         self._shelves = Shelves()
@@ -55,11 +55,12 @@ class Engine:
             )
             self.late[entry.query.name] = 0 if name is None else counted[name]
         self.plan = plan
+        self._folders = folders_of(plan)
 
     def compile(self) -> None:
         """Wait until all kernels are compiled. Without it the first micro-batches may run on array code."""
-        for fold in self.plan.folds:
-            Folder(fold).compile()
+        for folder in self._folders:
+            folder.compile()
         Assembler(self.plan).compile()
 
     def step(
@@ -77,13 +78,14 @@ class Engine:
         """
         messages = []
         for task in tasks:
-            level1 = Level1(self.plan, len(self.operators), now)
+            level1 = Level1(self.plan, len(self.operators), now, self._folders)
             batches = task.to_batches() if isinstance(task, pa.Table) else [task]
             for batch in batches:
                 level1.fold(batch)
             messages.append(level1.messages())
         if finish or passed:
-            messages.append(Level1(self.plan, len(self.operators)).messages(finish=finish, passed=passed))
+            level1 = Level1(self.plan, len(self.operators), now, self._folders)
+            messages.append(level1.messages(finish=finish, passed=passed))
         reports = []
         for bucket, operator in enumerate(self.operators):
             reports.append(decode_report(operator.apply([message[bucket] for message in messages])))

@@ -7,7 +7,7 @@ expression.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -33,7 +33,7 @@ def evaluate(expression: Expression, columns: Columns, length: int | None = None
 
     Raises DataError for overflow, division by zero and failed conversions.
     """
-    rows = _Rows.of(columns, length)
+    rows = Evaluation.of(columns, length)
     value = rows.value(expression)
     return value if isinstance(value, pa.Array) else pa.repeat(value, rows.length)
 
@@ -44,7 +44,7 @@ def evaluate_filter(expression: Expression, columns: Columns, length: int | None
 
 
 @dataclass
-class _Rows:
+class Evaluation:
     """Some rows and everything already computed for them."""
 
     length: int
@@ -52,12 +52,12 @@ class _Rows:
     batch: pa.RecordBatch | None = field(default=None)
 
     @staticmethod
-    def of(columns: Columns, length: int | None) -> _Rows:
+    def of(columns: Columns, length: int | None) -> Evaluation:
         if isinstance(columns, pa.RecordBatch):
-            return _Rows(columns.num_rows, {}, columns)
+            return Evaluation(columns.num_rows, {}, columns)
         if length is None:
             length = len(next(iter(columns.values())))
-        return _Rows(length, dict(columns))
+        return Evaluation(length, dict(columns))
 
     def value(self, expression: Expression) -> Value:
         """A scalar stands for the same value in every row."""
@@ -96,19 +96,19 @@ class _Rows:
         is_and = call.function == "and"
         left = self.value(call.arguments[0])
         undecided = pc.fill_null(left if is_and else pc.invert(left), True)
-        right = self._guarded(call.arguments[1], undecided)
+        right = self.guarded(call.arguments[1], undecided)
         return pc.and_kleene(left, right) if is_and else pc.or_kleene(left, right)
 
     def _case(self, arguments: tuple[Expression, ...], kind: pa.DataType) -> Value:
         open_rows: Value = pa.scalar(True)
         branches: list[tuple[Value, Value]] = []
         for condition, value in zip(arguments[0::2], arguments[1::2], strict=False):
-            holds = pc.and_(open_rows, pc.fill_null(self._guarded(condition, open_rows), False))
-            branches.append((holds, self._guarded(value, holds)))
+            holds = pc.and_(open_rows, pc.fill_null(self.guarded(condition, open_rows), False))
+            branches.append((holds, self.guarded(value, holds)))
             open_rows = pc.and_not(open_rows, holds)
         result: Value = pa.scalar(None, kind)
         if len(arguments) % 2:
-            result = self._guarded(arguments[-1], open_rows)
+            result = self.guarded(arguments[-1], open_rows)
         for holds, value in reversed(branches):
             result = pc.if_else(holds, value, result)
         return result
@@ -117,10 +117,10 @@ class _Rows:
         result = self.value(call.arguments[0])
         for argument in call.arguments[1:]:
             missing = pc.is_null(result)
-            result = pc.if_else(missing, self._guarded(argument, missing), result)
+            result = pc.if_else(missing, self.guarded(argument, missing), result)
         return result
 
-    def _guarded(self, expression: Expression, mask: Value) -> Value:
+    def guarded(self, expression: Expression, mask: Value) -> Value:
         """The values of ``expression`` where ``mask`` is true; anything elsewhere, and no error from there.
 
         Most expressions raise nowhere, so all rows are tried first and the chosen ones alone only after an error.
@@ -138,10 +138,26 @@ class _Rows:
         place = pc.subtract(pc.cumulative_sum(pc.cast(chosen, pa.int64())), 1)
         return few.take(pc.if_else(chosen, place, pa.scalar(None, pa.int64())))
 
-    def _pick(self, mask: pa.Array) -> _Rows:
+    def only(self, mask: pa.Array, expressions: Iterable[Expression]) -> Evaluation:
+        """The rows that a mask without NULL keeps, with what some expressions need of them and no more."""
+        known: dict[Expression, Value] = {}
+        names: set[str] = set()
+        waiting = list(expressions)
+        while waiting:
+            node = waiting.pop()
+            if node in self.known:
+                known[node] = self.known[node]
+            elif isinstance(node, Column | TableColumn):
+                names.add(node.stored)
+            else:
+                waiting += node.children
+        batch = None if self.batch is None or not names else self.batch.select(sorted(names))
+        return Evaluation(self.length, known, batch)._pick(mask)
+
+    def _pick(self, mask: pa.Array) -> Evaluation:
         known = {
             expression: value.filter(mask) if isinstance(value, pa.Array) else value
             for expression, value in self.known.items()
         }
         batch = None if self.batch is None else self.batch.filter(mask)
-        return _Rows(pc.sum(mask, min_count=0).as_py(), known, batch)
+        return Evaluation(pc.sum(mask, min_count=0).as_py(), known, batch)

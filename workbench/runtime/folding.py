@@ -21,7 +21,10 @@ from workbench.logical import Column, Expression, Session, walk
 from workbench.plan import Fold, Partial, SharedPlan, grid_of
 from workbench.runtime.expressions import Columns, evaluate
 from workbench.runtime.joining import steps_of
+from workbench.runtime.keyrange import KeyProfile
 from workbench.runtime.keys import Codes, number_keys
+from workbench.runtime.learned import Learned, subject_of
+from workbench.runtime.selection import Filter
 from workbench.time import LIMIT, parse_duration
 
 Array = npt.NDArray[Any]
@@ -67,16 +70,30 @@ class Rows:
 
 
 class Folder:
-    """One fold of a plan: filter, keys, inputs, kernel. May be used by several threads at once."""
+    """One fold of a plan: filter, keys, inputs, kernel. May be used by several threads at once.
+
+    It learns from the rows it reads: its filters their order, ``learned_keys`` what level 1 sees of its keys.
+    """
 
     def __init__(self, fold: Fold) -> None:
         self.spec = fold
+        self.learned_keys = KeyProfile()
         self._inputs: list[tuple[Expression, str | None]] = []
         self._feeds = [Feed(partial.kind, self._columns(partial)) for partial in fold.partials]
         self.kinds = [feed.monoid for feed in self._feeds]
         read = [entry[0] for entry in self._inputs] + [named.expression for named in fold.keys]
         gaps = [session.gap for session in fold.gaps if not isinstance(session.gap, int)]
         self._steps = steps_of(fold.where, [*read, *gaps, *(fold.columns or ())])
+
+    @cached_property
+    def subject(self) -> str:
+        """The fold, where it is told what was learned of it."""
+        return subject_of(self.spec)
+
+    def learned(self) -> Learned:
+        """What this process has learned so far of the rows that the fold reads."""
+        filters = [step.profile for step in self._steps if isinstance(step, Filter) and step.profile is not None]
+        return Learned.of(filters, self.learned_keys)
 
     @cached_property
     def _kernel(self) -> FoldKernel:
@@ -114,7 +131,8 @@ class Folder:
         codes: Codes | None = None
         keys: list[pa.Array] = []
         if spec.keys and len(batch):
-            codes, keys = number_keys([evaluate(named.expression, batch) for named in spec.keys], len(batch))
+            columns = [evaluate(named.expression, batch) for named in spec.keys]
+            codes, keys = number_keys(columns, len(batch), self.learned_keys.most(len(batch)))
         if spec.columns is not None:
             return Rows(slices, codes, keys, [], times, columns=[evaluate(each, batch) for each in spec.columns])
         inputs = [_column(*entry, batch) for entry in self._inputs]

@@ -22,7 +22,8 @@ import pyarrow.compute as pc
 from workbench.logical import Expression, walk
 from workbench.logical.joins import Join, TableColumn, conjuncts, joins_of, split_at_joins
 from workbench.runtime.casts import cast
-from workbench.runtime.expressions import evaluate, evaluate_filter
+from workbench.runtime.expressions import evaluate
+from workbench.runtime.selection import Filter, columns_of
 from workbench.runtime.values import comparable
 
 Array = npt.NDArray[Any]
@@ -36,17 +37,12 @@ def steps_of(where: Expression | None, read: Iterable[Expression]) -> list[Step]
     """What a filter makes of the rows of a stream, for expressions that are ``read`` of them: filters and joins."""
     before, after = split_at_joins(where)
     joins = joins_of(where)
-    keys = [key for join in joins for key in join.keys]
-    columns = _columns_of([*read, *keys, *conjuncts(after)])
-    steps: list[Step] = [] if before is None else [partial(passing, condition=before)]
+    read = list(read)
+    later = [*read, *(key for join in joins for key in join.keys), *conjuncts(after)]
+    columns = _columns_of(later)
+    steps: list[Step] = [] if before is None else [Filter(before, columns_of(later))]
     steps += [partial(joined, join=join, columns=columns.get(join, ())) for join in joins]
-    return steps if after is None else [*steps, partial(passing, condition=after)]
-
-
-def passing(batch: pa.RecordBatch, condition: Expression) -> tuple[pa.RecordBatch, Array]:
-    """The rows for which a condition is true, and the mask of them."""
-    mask = evaluate_filter(condition, batch)
-    return batch.filter(mask), mask.to_numpy(zero_copy_only=False)
+    return steps if after is None else [*steps, Filter(after, columns_of(read))]
 
 
 def _columns_of(expressions: Iterable[Expression]) -> dict[Join, tuple[TableColumn, ...]]:

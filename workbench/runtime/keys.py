@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,20 +43,43 @@ class Codes:
         return Codes(self.values, self.base, names if self.renamed is None else names[self.renamed])
 
 
-def number_keys(columns: Sequence[pa.Array], rows: int) -> tuple[Codes, list[pa.Array]]:
+def number_keys(columns: Sequence[pa.Array], rows: int, most: int | None = None) -> tuple[Codes, list[pa.Array]]:
     """Codes below the length of the returned columns, which hold each key once, and maybe keys that no row has.
 
-    There are far fewer of the latter than ``rows``.
+    Integers in narrow ranges are their own codes (*Grizzly* §6.2.2), all combinations of those of several columns. By
+    default keys that no row has are far fewer than ``rows``; there are never more than ``most`` keys for that.
     """
-    if len(columns) == 1 and pa.types.is_integer(columns[0].type) and not columns[0].null_count and len(columns[0]):
-        ends = pc.min_max(columns[0])
-        low, high = ends["min"].as_py(), ends["max"].as_py()
-        # A column of the keys, and room for each in every slice, must not cost more than the rows themselves.
-        if high - low < max(rows // 4, 1_024) and high < 1 << 62:
-            keys = pa.array(np.arange(low, high + 1), columns[0].type)
-            return Codes(columns[0].to_numpy(), low), [keys]
+    # A column of the keys, and room for each in every slice, must not cost more than the rows themselves.
+    ranges = _ranges(columns, max(rows // 4, 1_024) if most is None else most)
+    if len(ranges) == 1:
+        ((low, span),) = ranges
+        return Codes(columns[0].to_numpy(), low), [pa.array(np.arange(low, low + span), columns[0].type)]
+    if ranges:
+        codes, keys, inner = np.zeros(len(columns[0]), np.int64), [], math.prod(span for _, span in ranges)
+        width = inner
+        for column, (low, span) in zip(columns, ranges, strict=True):
+            inner //= span
+            codes = codes * span + np.subtract(column.to_numpy(), low, dtype=np.int64)
+            values = np.tile(np.repeat(np.arange(low, low + span), inner), width // (span * inner))
+            keys.append(pa.array(values, column.type))
+        return Codes(codes), keys
     codes, distinct = encode_columns([_plain(column) for column in columns])
     return Codes(codes), distinct
+
+
+def _ranges(columns: Sequence[pa.Array], most: int) -> list[tuple[int, int]]:
+    """The least value and the length of the range of each column; none if that makes more than ``most`` keys."""
+    found, keys = [], 1
+    for column in columns:
+        if not pa.types.is_integer(column.type) or column.null_count or not len(column):
+            return []
+        ends = pc.min_max(column)
+        low, high = ends["min"].as_py(), ends["max"].as_py()
+        keys *= high - low + 1
+        if keys > most or high >= 1 << 62:
+            return []
+        found.append((low, high - low + 1))
+    return found
 
 
 def unite_keys(parts: Sequence[tuple[Codes, list[pa.Array]]]) -> tuple[list[Codes], list[pa.Array]]:

@@ -7,7 +7,7 @@ without rows, because every bucket must learn the latest event time of all tasks
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,16 +15,20 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from workbench.plan import Fold, SharedPlan
+from workbench.plan import SharedPlan
 from workbench.runtime import wire
 from workbench.runtime.folding import Cut, Folder, Rows, cut_batch, plan_columns
 from workbench.runtime.fragmenting import fragments_of
+from workbench.runtime.keyrange import KeyProfile
+from workbench.runtime.learned import together
 from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
 
 #: The one key of rows that have none.
 _NO_KEYS = [pa.array([0], pa.int8())]
+#: Folds of which a task tells what it has learned.
+_TOLD = 32
 
 
 class Level1:
@@ -32,20 +36,24 @@ class Level1:
 
     ``columns`` are the source columns it reads, the time column first. ``now`` is the wall clock in microseconds:
     rows that are further ahead of it than the stream allows do not move the watermark. ``dropped`` is set by whoever
-    reads the rows: how many could not be read, and were left out.
+    reads the rows: how many could not be read, and were left out. ``folders`` are those of tasks before in this
+    process (:func:`folders_of`), which have learned from their rows; None to begin with nothing.
     """
 
-    def __init__(self, plan: SharedPlan, buckets: int, now: int | None = None) -> None:
+    def __init__(
+        self, plan: SharedPlan, buckets: int, now: int | None = None, folders: Sequence[Folder] | None = None
+    ) -> None:
         self.plan = plan
         future = plan.stream.future
         self._limit = LIMIT if now is None or future is None else now + future
         self.buckets = buckets
         self.columns = plan_columns(plan)
-        self._tasks = [_Task(fold) for fold in plan.folds]
+        self._tasks = [_Task(folder) for folder in folders or folders_of(plan)]
         self._parts: list[list[tuple[dict[str, Any], list[pa.RecordBatch]]]] = [[] for _ in range(buckets)]
         self._rows = self._ahead = 0
         self.dropped = 0
         self._max_event: int | None = None
+        self._before = [task.folder.learned() for task in self._tasks]
 
     def fold(self, batch: pa.RecordBatch) -> None:
         """Take in rows; cost proportional to them, nothing of them is kept but partials.
@@ -80,7 +88,7 @@ class Level1:
         in microseconds, while the stream was idle.
         """
         messages = []
-        for parts in self._parts:
+        for bucket, parts in enumerate(self._parts):
             header = {
                 "rows": self._rows,
                 "max_event": self._max_event,
@@ -89,39 +97,55 @@ class Level1:
                 "finish": finish,
                 "passed": passed,
                 "folds": [head["fold"] for head, _ in parts],
+                # One bucket tells for all.
+                "learned": {} if bucket else self._learned(),
             }
             messages.append(wire.pack(wire.Kind.SLICES, header, [t for _, tables in parts for t in tables]))
         return messages
+
+    def _learned(self) -> dict[str, dict[str, Any]]:
+        """What the folds of this task have seen of their rows, of the first few folds."""
+        pairs = list(zip(self._tasks, self._before, strict=True))[:_TOLD] if self._rows else []
+        learned = together([{task.folder.subject: task.folder.learned().since(then)} for task, then in pairs])
+        return {subject: each.written() for subject, each in learned.items()}
+
+
+def folders_of(plan: SharedPlan) -> list[Folder]:
+    """What folds rows by a plan, to be kept for as long as its tasks come to a process."""
+    return [Folder(fold) for fold in plan.folds]
 
 
 class _Task:
     """One fold of the plan, its (slice, key) partials shared out to buckets."""
 
-    def __init__(self, fold: Fold) -> None:
-        self._folder = Folder(fold)
-        self._fields = [field for kind in self._folder.kinds for field in kind.fields]
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self._fields = [field for kind in self.folder.kinds for field in kind.fields]
 
     def fold(self, cut: Cut, buckets: int) -> list[tuple[int, list[pa.RecordBatch]]]:
         """For each bucket with rows, a table of its keys and a table of its entries.
 
         Entries are (slice, key) partials; with gaps the fragments of these, with first row and ends; or rows.
         """
-        rows = self._folder.read(cut)
+        rows = self.folder.read(cut)
         if not len(rows):
             return []
         keys = rows.keys or _NO_KEYS
+        learned = self.folder.learned_keys
+        if rows.codes is not None:
+            learned.sample(rows.codes.rows, len(rows))
         if rows.columns is not None and rows.times is not None:
             code = np.zeros(len(rows), np.int64) if rows.codes is None else rows.codes.rows()
-            return split(code, keys, rows.times, rows.columns, buckets)
-        if self._folder.spec.gaps:
-            found = fragments_of(self._folder, rows)
+            return split(code, keys, rows.times, rows.columns, buckets, learned)
+        if self.folder.spec.gaps:
+            found = fragments_of(self.folder, rows)
             starts, code, bounds, fields = found.starts, found.codes, [found.firsts, *found.ends], found.fields
         else:
             cells, fields = self._cells(rows, len(keys[0]))
             place, code = np.divmod(cells, len(keys[0]))
             starts, bounds = rows.slices.starts[place], []
         columns = [field.to_arrow(cells) for field, cells in zip(self._fields, fields, strict=True)]
-        return split(code, keys, starts, [*map(pa.array, bounds), *columns], buckets)
+        return split(code, keys, starts, [*map(pa.array, bounds), *columns], buckets, learned)
 
     def _cells(self, rows: Rows, width: int) -> tuple[Array, list[Array]]:
         """The cells ``slice * width + key`` that have rows, and their partials.
@@ -130,20 +154,28 @@ class _Task:
         """
         cells = len(rows.slices.starts) * width
         if rows.codes is None or cells <= max(4 * len(rows), 1 << 16):
-            found, partials = np.arange(cells), self._folder.blank(cells)
-            self._folder.fold(rows, None, width, partials)
+            found, partials = np.arange(cells), self.folder.blank(cells)
+            self.folder.fold(rows, None, width, partials)
         else:
             found, group = np.unique(rows.slices.positions() * width + rows.codes.rows(), return_inverse=True)
-            partials = self._folder.blank(len(found))
-            self._folder.fold_cells(group, rows.inputs, partials)
+            partials = self.folder.blank(len(found))
+            self.folder.fold_cells(group, rows.inputs, partials)
         present = np.flatnonzero(partials[0][0])
         return found[present], [field[present] for fields in partials for field in fields]
 
 
 def split(
-    code: Array, keys: list[pa.Array], times: Array, columns: Sequence[pa.Array], buckets: int
+    code: Array,
+    keys: list[pa.Array],
+    times: Array,
+    columns: Sequence[pa.Array],
+    buckets: int,
+    learned: KeyProfile | None = None,
 ) -> list[tuple[int, list[pa.RecordBatch]]]:
-    """Entries by bucket: a table of the bucket's keys, and one of time, place among these, and further columns."""
+    """Entries by bucket: a table of the bucket's keys, and one of time, place among these, and further columns.
+
+    ``learned`` is what is known of the keys of batches before.
+    """
     if not len(code):
         return []
     if keys is _NO_KEYS:
@@ -152,7 +184,11 @@ def split(
     used = np.flatnonzero(np.bincount(code, minlength=len(keys[0])))
     table = _named([column.take(pa.array(used)) for column in keys])
     bucket_of = np.full(len(keys[0]), -1)
-    bucket_of[used] = key_buckets(table, buckets) if buckets > 1 else 0
+    if buckets == 1:
+        bucket_of[used] = 0
+    else:
+        hashed = partial(key_buckets, buckets=buckets)
+        bucket_of[used] = (learned or KeyProfile()).buckets(table, buckets, hashed)
     out = []
     for bucket in range(buckets):
         mine = np.flatnonzero(bucket_of[used] == bucket)

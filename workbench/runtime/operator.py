@@ -34,6 +34,7 @@ from workbench.runtime.branches.base import Branch, Clock, Work
 from workbench.runtime.branches.context import ContextWindows
 from workbench.runtime.branches.grids import SliceWindows
 from workbench.runtime.branches.sessions import SessionWindows
+from workbench.runtime.learned import Learned, read_learned, together
 from workbench.runtime.state import BucketState, StateChanges
 from workbench.time import LIMIT
 
@@ -182,6 +183,7 @@ class BucketOperator:
                 state_bytes=sum(branch.nbytes for branch in state.branches),
                 finished=clock.finish,
                 plan=self.version,
+                learned=_learned([header for header, _ in messages]),
                 bundles=self._told(results),
             )
         )
@@ -207,6 +209,12 @@ class BucketOperator:
         for fold, keys, entries in zip(folds, tables[::2], tables[1::2], strict=True):
             for branch in self._folds[fold]:
                 branch.take(keys, entries, clock, late)
+
+
+def _learned(headers: list[dict[str, Any]]) -> dict[str, Learned]:
+    """What all tasks of a micro-batch have learned of their rows."""
+    told = [header.get("learned", {}) for header in headers]
+    return together([{subject: read_learned(each) for subject, each in own.items()} for own in told])
 
 
 def _subject(branch: Branch) -> tuple[type, object]:

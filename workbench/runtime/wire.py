@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from workbench.errors import EngineError
 from workbench.results import ResultBatch, ResultBundle, ResultColumns, Targets, batches_of
+from workbench.runtime.learned import Learned, read_learned
 
 VERSION = 6
 _HEAD = struct.Struct("<2sBBI")
@@ -118,7 +119,7 @@ class Report:
     holds; ``slices`` and ``tuples`` are what is kept; ``merges``, ``splits`` and ``recomputations`` are what rows out
     of order made necessary in this micro-batch; ``plan`` is the version of the plan that ran. Times in microseconds,
     None before the first row. ``batch`` is the number of the micro-batch, which only the host knows: it does not
-    travel.
+    travel. ``learned`` is what tasks have seen of the rows of folds, in one bucket for all.
     """
 
     rows: int
@@ -137,6 +138,7 @@ class Report:
     merges: int = 0
     splits: int = 0
     recomputations: int = 0
+    learned: dict[str, Learned] = field(default_factory=dict)
     bundles: list[ResultBundle] = field(default_factory=list)
 
     @property
@@ -172,6 +174,7 @@ def encode_report(report: Report) -> bytes:
         "state_bytes": report.state_bytes,
         "finished": report.finished,
         "plan": report.plan,
+        "learned": {subject: learned.written() for subject, learned in report.learned.items()},
     }
     # Bundles may have columns in common, which travel once.
     shared = {id(bundle.columns): bundle.columns for bundle in report.bundles}
@@ -226,6 +229,7 @@ def decode_report(payload: bytes) -> Report:
             )
         )
     header["backward"] = {query: (count, text) for query, (count, text) in header["backward"].items()}
+    header["learned"] = {subject: read_learned(each) for subject, each in header.get("learned", {}).items()}
     told = header.pop("bundles")
     sizes, places = tuple(size for size, _ in told), [place for _, place in told]
     lows, highs = (column.to_numpy() for column in _read(bounds).columns)

@@ -16,6 +16,7 @@ from workbench.language import parse_level, sql_of
 from workbench.logical import Numerics, Query
 from workbench.plan import PlanView
 from workbench.results import QueryResults, Status
+from workbench.runtime.learned import Learned, subject_of
 from workbench.session.card import card_html
 from workbench.session.frames import explained
 from workbench.session.launch import raise_failure, spark_of
@@ -171,7 +172,18 @@ class LiveQuery:
             merges=progress.merges,
             splits=progress.splits,
             recomputations=progress.recomputations,
+            learned=self._learned(progress),
         )
+
+    def _learned(self, progress: Progress) -> tuple[Learned, ...]:
+        """What tasks have seen of the rows of the folds of this query."""
+        if not progress.learned:
+            return ()
+        plan = self._stream.plan_of(self.name)
+        place = next(number for number, entry in enumerate(plan.queries) if entry.query.name == self.name)
+        folds = {each.fold for each in plan.assemblies if any(query == place for query, _ in each.users)}
+        subjects = dict.fromkeys(subject_of(plan.folds[fold]) for fold in sorted(folds))
+        return tuple(progress.learned[subject] for subject in subjects if subject in progress.learned)
 
     def traceback(self) -> str | None:
         """Where in Python a failed query failed: the traceback of the worker. None where there is none to show.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.runtime.learned import Learned
 from workbench.time import format_time
 
 
@@ -17,7 +18,8 @@ class QueryStatus:
     move the watermark, ``dropped`` those that the source could not read and was told to leave out. ``slices`` and
     ``tuples`` (rows) are what the shared plan keeps; ``merges``, ``splits`` and ``recomputations`` count what rows
     out of order have made of its slices and windows so far. ``resumed`` tells, on an older checkpoint, what went on
-    from there and what began.
+    from there and what began. ``learned`` is what tasks have seen of the rows that the query reads: the order of its
+    conditions and how many rows pass each, and the range of its keys.
     """
 
     query: str
@@ -42,6 +44,7 @@ class QueryStatus:
     merges: int = 0
     splits: int = 0
     recomputations: int = 0
+    learned: tuple[Learned, ...] = ()
 
     def __str__(self) -> str:
         def moment(time: int | None) -> str:
@@ -68,6 +71,7 @@ class QueryStatus:
         for label, counts in self.windows.items():
             text = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
             lines.append(f"  windows    {label}: {text or 'none yet'}")
+        lines += [line for learned in self.learned for line in learned.lines()]
         if self.error:
             lines.append(f"  error      {self.error}")
         return "\n".join(lines)

@@ -215,10 +215,9 @@ class RecordingFold:
         self._runs = runs
 
     def __call__(self, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        plan = open_plan(self._plan)
         for batch in tasks:
             for task in batch.column(0).to_pylist():
-                folded = fold_pieces(plan, len(self._keys), self._runs[task])
+                folded = fold_pieces(self._plan, len(self._keys), self._runs[task])
                 yield messages(self._keys, map(self._spool.put, folded.messages()))
 
 

@@ -22,7 +22,7 @@ from pyspark.sql.types import DataType, DateType, NumericType, StringType, Times
 from workbench.errors import SourceError, did_you_mean
 from workbench.logical import Stream
 from workbench.spark.epochs import in_force
-from workbench.spark.fused import open_plan
+from workbench.spark.fused import open_folders, open_plan
 from workbench.spark.spool import Spool
 from workbench.spark.worker import settle
 
@@ -187,13 +187,14 @@ class ArrowFold:
         settle()
         from workbench.runtime import Level1
 
-        plan = open_plan(in_force(self._plans))
+        pickled = in_force(self._plans)
+        plan = open_plan(pickled)
         parts = joined(batches, _FOLD_ROWS)
         first = next(parts, None)
         now: int | None = None
         if plan.stream.future is not None and first is not None and len(first):
             now = first.column(_NOW)[0].as_py()
-        level1 = Level1(plan, len(self._keys), now)
+        level1 = Level1(plan, len(self._keys), now, open_folders(pickled))
         needed = pa.schema([plan.stream.schema.field(name) for name in level1.columns])
         for batch in chain([] if first is None else [first], parts):
             level1.fold(_in_types(batch, needed))

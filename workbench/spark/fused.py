@@ -32,6 +32,7 @@ from workbench.spark.worker import settle
 if TYPE_CHECKING:
     from workbench.plan import SharedPlan
     from workbench.runtime import Level1
+    from workbench.runtime.folding import Folder
 
 _NO_SPOOL = Spool()
 _BATCH = pa.schema([("bucket", pa.int32()), ("payload", pa.binary())])
@@ -72,6 +73,14 @@ def open_plan(pickled: bytes) -> SharedPlan:
     return plan
 
 
+@lru_cache(maxsize=4)
+def open_folders(pickled: bytes) -> list[Folder]:
+    """What folds rows by a plan in a task, once per worker: it learns from the rows of one task for the next."""
+    from workbench.runtime.level1 import folders_of
+
+    return folders_of(open_plan(pickled))
+
+
 def without_tables(plan: SharedPlan) -> bytes:
     """A pickled plan for the stateful operator, which joins nothing: not with all rows of static tables."""
     from workbench.logical.joins import StaticTable
@@ -87,12 +96,13 @@ def without_tables(plan: SharedPlan) -> bytes:
     return content.getvalue()
 
 
-def fold_pieces(plan: SharedPlan, buckets: int, pieces: Iterable[Piece], now: int | None = None) -> Level1:
+def fold_pieces(pickled: bytes, buckets: int, pieces: Iterable[Piece], now: int | None = None) -> Level1:
     """Level 1 of all rows of a task; ``now`` is the wall clock in microseconds, None for that of this moment."""
     settle()
     from workbench.runtime import Level1  # here, since the planner process does without its compiler
 
-    level1 = Level1(plan, buckets, _wall_clock() if now is None else now)
+    plan = open_plan(pickled)
+    level1 = Level1(plan, buckets, _wall_clock() if now is None else now, open_folders(pickled))
     tally, needed = Tally(), pa.schema([plan.stream.schema.field(name) for name in level1.columns])
     for piece in pieces:
         for batch in piece.read(needed, tally):
@@ -252,7 +262,7 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
         from workbench.runtime.wire import encode_plan  # here, since the planner process does without its compiler
 
         plan = open_plan(partition.plan)
-        level1 = fold_pieces(plan, len(partition.keys), partition.pieces, partition.now)
+        level1 = fold_pieces(partition.plan, len(partition.keys), partition.pieces, partition.now)
         keys, payloads = list(partition.keys), level1.messages(finish=partition.finish, passed=partition.passed)
         payloads = [partition.spool.put(payload) for payload in payloads]
         if partition.announce:

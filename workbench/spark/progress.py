@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from workbench.runtime.learned import Learned, together
 from workbench.runtime.wire import Report, added
 
 State = Literal["starting", "running", "finished", "stopped", "failed"]
@@ -26,6 +27,7 @@ class Progress:
     ``state_bytes``; ``merges``, ``splits`` and ``recomputations`` count what rows out of order have made necessary so
     far: slices merged, edges put between rows that were there, and windows put together again from rows. ``clock`` is
     the arrival time reached by a replay with a speed. ``batch_seconds`` is how long the latest micro-batch took.
+    ``learned`` tells what tasks have seen of the rows, by fold.
     ``resumed`` says what goes on and what begins on an older checkpoint. ``error`` is one readable line of a failed
     stream, ``details`` all that Spark said about it.
     """
@@ -47,6 +49,7 @@ class Progress:
     merges: int = 0
     splits: int = 0
     recomputations: int = 0
+    learned: dict[str, Learned] = field(default_factory=dict)
     clock: int | None = None
     resumed: str | None = None
     error: str | None = None
@@ -72,8 +75,9 @@ class Progress:
         work = {fact: getattr(self, fact) + total(fact) for fact in ("merges", "splits", "recomputations")}
         kept = {fact: total(fact) for fact in ("slices", "tuples", "state_bytes")}
         times = {fact: latest(fact) for fact in ("watermark", "max_event")}
+        learned = together([self.learned, *(report.learned for report in reports)])
         counts: dict[str, Any] = {**every, **work, **kept, **times}
-        return replace(self, late=dict(late), backward=backward, batches=self.batches + 1, **counts)
+        return replace(self, late=dict(late), backward=backward, learned=learned, batches=self.batches + 1, **counts)
 
 
 _OF_ALL = ("rows", "ahead", "dropped")
