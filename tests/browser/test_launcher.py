@@ -28,6 +28,7 @@ def test_a_file_gets_its_notebook(lab: Callable[..., LabPage], jupyter: tuple[st
     rows = [f"2024-03-01 10:{minute:02}:00,{'north' if minute % 2 else 'south'},{minute}" for minute in range(60)]
     (folder / "sales.csv").write_text("\n".join(["when,shop,amount", *rows]) + "\n")
     (folder / "notes.csv").write_text("title,text\na,b\n")
+    (folder / "trips.csv").write_text("at;km\n3/4/2024;1,5\n3/5/2024;2\n")
     page = lab(write_notebook(tmp_path / "empty.ipynb", ["1"]))
 
     # The launcher: of the files that can be shown one is chosen, and its notebook comes in place of the launcher.
@@ -35,7 +36,7 @@ def test_a_file_gets_its_notebook(lab: Callable[..., LabPage], jupyter: tuple[st
     page.page.locator(".jp-LauncherCard", has_text="Dashboard of a file").first.click()
     dialog = page.page.locator(".jp-Dialog")
     dialog.locator("select").wait_for(state="visible")
-    assert dialog.locator("option").all_inner_texts() == ["notes.csv", "sales.csv"]
+    assert dialog.locator("option").all_inner_texts() == ["notes.csv", "sales.csv", "trips.csv"]
     page.screenshot("launcher-choice")
     dialog.locator("select").select_option("sales.csv")
     dialog.get_by_role("button", name="Open").click()
@@ -60,6 +61,21 @@ def test_a_file_gets_its_notebook(lab: Callable[..., LabPage], jupyter: tuple[st
     assert "no column of `notes.csv` holds times: `title`, `text`" in dialog.inner_text()
     assert "others need their `time_format`" in dialog.inner_text(), "the hint"
     dialog.get_by_role("button", name="Close").click()
+
+    # What can be read in two ways is asked, and the answer stands in the notebook.
+    page.page.locator(".jp-DirListing-item", has_text="trips.csv").click(button="right")
+    page.page.locator(".lm-Menu-itemLabel", has_text="Live Dashboard").click()
+    dialog.locator("select").wait_for(state="visible")
+    page.screenshot("launcher-question")
+    assert "Times like `3/4/2024` of the column `at` of" in dialog.inner_text()
+    answers = ["3 April 2024 (time_format: dd/MM/yyyy)", "4 March 2024 (time_format: MM/dd/yyyy)"]
+    assert dialog.locator("option").all_inner_texts() == answers
+    dialog.locator("select").select_option(answers[1])
+    dialog.get_by_role("button", name="Go on").click()
+    wait_until(page, lambda: page.page.evaluate(NOW) == "shop/trips.ipynb", "the notebook of the trips")
+    wait_until(page, lambda: len(sources(page)) > 4, "the cells of the trips")
+    assert "time='at', sep=';', decimal=',', time_format='MM/dd/yyyy')" in sources(page)[1]
+
     page.page.locator(".jp-DirListing-item", has_text="sales.ipynb").click(button="right")
     page.page.locator(".lm-Menu-itemLabel", has_text="Rename").wait_for(state="visible")
     assert not page.page.locator(".lm-Menu-itemLabel", has_text="Live Dashboard").is_visible()
