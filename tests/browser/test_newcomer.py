@@ -1,0 +1,54 @@
+"""A newcomer's walk: a file of one's own, as a German office writes it, to a live dashboard, and nothing typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchmarks.lab import LabPage, write_notebook
+from tests.browser.acts import labels, wait_until
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+SHOPS = ("Köln", "Ulm", "Kiel")
+NOW = "() => window.jupyterapp.shell.currentWidget?.context?.path"
+CELLS = "(panel) => panel.content.widgets.length"
+IN_FOLDER = """async () => {
+  await window.jupyterapp.commands.execute("filebrowser:go-to-path", {path: "walk", dontShowBrowser: false})
+  await window.jupyterapp.commands.execute("filebrowser:activate")
+}"""
+#: All that the first figure of the newest dashboard draws of one key.
+DRAWN = """(key) => Bokeh.documents.flatMap((document) => [...document._all_models.values()])
+  .filter((model) => model.type === "ColumnDataSource" && "first" in model.data)
+  .flatMap(({data}) => [...data.label].map((label, n) => [label, [...data.ys[n]]]))
+  .find(([label]) => label === key)?.[1] ?? []"""
+
+
+def test_from_a_file_to_its_dashboard(lab: Callable[..., LabPage], jupyter: tuple[str, Path], tmp_path: Path) -> None:
+    """A row a minute for three days, of one shop after the other: means of 10, 20 and 30 at any level."""
+    _, root = jupyter
+    (root / "walk").mkdir()
+    rows = [
+        f"{1 + n // 1440:02}.03.2024 {n // 60 % 24:02}:{n % 60:02};{SHOPS[n % 3]};{10 + 10 * (n % 3)},5"
+        for n in range(4320)
+    ]
+    text = "\r\n".join(["Zeitpunkt;Filiale;Betrag (EUR)", *rows, ""])
+    (root / "walk" / "umsatz.csv").write_bytes(text.encode("cp1252"))
+    page = lab(write_notebook(tmp_path / "empty.ipynb", ["1"]))
+
+    page.page.evaluate(IN_FOLDER)
+    page.page.locator(".jp-DirListing-item", has_text="umsatz.csv").click(button="right")
+    page.page.locator(".lm-Menu-itemLabel", has_text="Live Dashboard").click()
+    wait_until(page, lambda: page.page.evaluate(NOW) == "walk/umsatz.ipynb", "the notebook of the file")
+    wait_until(page, lambda: page.js(CELLS) > 4, "its cells")
+    page.page.locator(".lm-MenuBar-itemLabel", has_text="Run").first.click()
+    page.page.locator(".lm-Menu-itemLabel", has_text="Run All Cells").first.click()
+    wait_until(page, lambda: sorted(labels(page)) == sorted(SHOPS), "a line of every shop", seconds=180)
+    for number, shop in enumerate(SHOPS):
+        values = [value for value in page.page.evaluate(DRAWN, shop) if value is not None]
+        assert values, shop
+        assert set(values) == {10.5 + 10 * number}
+    page.screenshot("newcomer")
+    assert page.errors == []
