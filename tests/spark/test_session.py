@@ -69,7 +69,12 @@ def test_a_query_in_a_users_session_runs_on_this_python() -> None:
         assert query.wait(300)
         workbench.stop_all()
         assert mine.sparkContext.pythonExec == "/bin/false"
-        lines = [process.cmdline() for process in psutil.Process().children(recursive=True)]
+        lines = []
+        for process in psutil.Process().children(recursive=True):
+            try:
+                lines.append(process.cmdline())
+            except psutil.Error:  # it has just ended
+                pass
         daemons = [line[2] for line in lines if line[3:] == ["pyspark.worker"]]
         assert daemons, lines
         assert all("workbench.spark.daemon" in line for line in daemons), lines
