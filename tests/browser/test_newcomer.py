@@ -15,6 +15,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SHOPS = ("Köln", "Ulm", "Kiel")
 NOW = "() => window.jupyterapp.shell.currentWidget?.context?.path"
 CELLS = "(panel) => panel.content.widgets.length"
+#: What is run before that JupyterLab may drop.
+READY = """({sessionContext: {session}}) =>
+  session?.kernel?.connectionStatus === 'connected' && session.kernel.status === 'idle'"""
 IN_FOLDER = """async () => {
   await window.jupyterapp.commands.execute("filebrowser:go-to-path", {path: "walk", dontShowBrowser: false})
   await window.jupyterapp.commands.execute("filebrowser:activate")
@@ -42,7 +45,7 @@ def test_from_a_file_to_its_dashboard(lab: Callable[..., LabPage], jupyter: tupl
     page.page.locator(".jp-DirListing-item", has_text="umsatz.csv").click(button="right")
     page.page.locator(".lm-Menu-itemLabel", has_text="Live Dashboard").click()
     wait_until(page, lambda: page.page.evaluate(NOW) == "walk/umsatz.ipynb", "the notebook of the file")
-    wait_until(page, lambda: page.js(CELLS) > 4, "its cells")
+    wait_until(page, lambda: page.js(CELLS) > 4 and page.js(READY), "its cells and its kernel")
     page.page.locator(".lm-MenuBar-itemLabel", has_text="Run").first.click()
     page.page.locator(".lm-Menu-itemLabel", has_text="Run All Cells").first.click()
     wait_until(page, lambda: sorted(labels(page)) == sorted(SHOPS), "a line of every shop", seconds=180)
