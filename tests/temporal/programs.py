@@ -18,8 +18,7 @@ from workbench.codegen import signals as codegen
 from workbench.kernels import combine, instants
 from workbench.runtime.reference_signals import reference
 from workbench.runtime.signals import Points, Rows, evaluate
-from workbench.temporal import Expression, Program, program, signal
-from workbench.temporal.expressions import Windowed
+from workbench.temporal import Expression, Program, signal
 
 SECOND = 1_000_000
 REDUCERS = ("count", "sum", "mean", "min", "max", "var", "std", "skewness", "kurtosis", "rms")
@@ -83,16 +82,7 @@ def expressions(sources: tuple[str, ...]) -> st.SearchStrategy[Expression]:
     rows = st.one_of([per_row(source) for source in sources])
     first = leaves | reductions(rows, tumbling=True) | arithmetic(leaves)
     mixed = first | arithmetic(first | reductions(rows, tumbling=True))
-    return (
-        mixed
-        | reductions(mixed.filter(_inner), tumbling=False)
-        | arithmetic(first | reductions(mixed.filter(_inner), tumbling=False))
-    )
-
-
-def _inner(expression: Expression) -> bool:
-    """Whether any window may be over it."""
-    return not isinstance(expression, Windowed)
+    return mixed | reductions(mixed, tumbling=False) | arithmetic(first | reductions(mixed, tumbling=False))
 
 
 def rows_of(keys: int) -> st.SearchStrategy[Drawn]:
@@ -190,6 +180,3 @@ def near(found: float | None, wanted: float | None) -> bool:
     if found is None or wanted is None:
         return found is wanted
     return bool(np.isclose(found, wanted, rtol=1e-6, atol=1e-6, equal_nan=True))
-
-
-__all__ = ["SECOND", "Drawn", "arrays", "computed", "expected", "expressions", "listed", "near", "program", "rows_of"]

@@ -104,6 +104,20 @@ def test_two_tables_join_in_time() -> None:
     assert over.run({"quotes": quotes, "trades": trades}, time="ts")["over"].to_pylist() == [None, 2.0, 1.0, 3.0]
 
 
+def test_whatever_gives_arrow_can_be_read() -> None:
+    """As polars does: a stream of Arrow whose texts are views; no key is one as well. Sums by hand."""
+
+    class Table:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            keys = pa.array(["a", None, "a", None]).cast(pa.string_view())
+            table = pa.table({"ts": _times(0, 1, 2, 3), "k": keys, "x": [1.0, 2.0, 4.0, 8.0]})
+            return table.__arrow_c_stream__(requested_schema)
+
+    found = workbench.signals(sum=workbench.signal("x").window("10 s").sum()).run(Table(), time="ts", by="k")
+    assert found.column("k").to_pylist() == ["a", None, "a", None]
+    assert found.column("sum").to_pylist() == [1.0, 2.0, 5.0, 10.0]
+
+
 def test_resampling_by_hand() -> None:
     """0 at 0 s, 4 at 4 s, then 10 at 6 s: a straight line between them, the last value at its own time alone."""
     rows = pd.DataFrame({"ts": pd.to_datetime([0, 4, 6], unit="s"), "v": [0.0, 4.0, 10.0]})

@@ -18,14 +18,13 @@ from temporal.programs import (
     interpreted,
     listed,
     near,
-    program,
     rows_of,
 )
 
 from workbench.codegen import signals as codegen
 from workbench.errors import QueryError
 from workbench.runtime.signal_stream import SignalStream
-from workbench.temporal import Expression, Program
+from workbench.temporal import Expression, Program, program
 
 
 def drawn_program(outputs: list[Expression], every: int | None) -> Program:

@@ -57,7 +57,7 @@ class FrameKernel:
         self._jobs = {name: self._job(name, make(kind)) for name, make in makers.items()} if kind.compiled else {}
 
     def windows(self, first: Array, last: Array, fields: Fields, *, compiled: bool | None = None) -> Fields:
-        """Partials of the rows ``[first, last)`` of ``fields``; neither descends, and no window is empty."""
+        """Partials of the rows ``[first, last)`` of ``fields``; neither descends."""
         function = None
         if self.kind.compiled:
             function = variant(self._jobs["stacks"], choice(compiled), len(first) * _ROW_SECONDS)

@@ -36,7 +36,7 @@ _REGULAR = 32
 
 
 def stacks_source(kind: PartialKind) -> str:
-    """``over(first, last, x.., unit.., o..)``; no window is empty."""
+    """``over(first, last, x.., unit.., o..)``."""
     t = KernelText(kind)
     t.stack_room("    ")
     t("    i = 0")

@@ -65,29 +65,16 @@ _REDUCED = {
 
 
 def slide_source(kind: PartialKind) -> str:
-    """``slide(first, last, x.., f.., g.., c.., at, unit.., o..)``: windows ``[first[i], last[i])`` of the rows ``x``.
+    """``slide(first, last, x.., f.., g.., c.., at, unit.., o..)``: the windows ``[first[i], last[i])`` of a block.
 
-    Neither end ever descends, windows may be empty. The front stack ``f`` is a scan of the rows ``[base, top)`` back
-    to front; until a window begins behind it, the rows from ``top`` on go through a scan ``g`` on the other side.
-    ``at`` (base, top, done) and ``c``, the partial of the rows ``[top, done)``, are the state between two blocks;
-    ``top`` is -1 before the first. ``f`` and ``g`` have room for all rows and one more.
+    ``at`` (base, top, done) and ``c``, the partial of the rows ``[top, done)``, are the state of
+    :meth:`.KernelText.stacks` between two blocks; ``top`` is -1 before the first. ``f`` and ``g`` have room for all
+    rows and one more, so they stay where they are.
     """
     t = KernelText(kind)
     t("    base, top, done = at[0], at[1], at[2]", "    i = 0")
     t.each("    b# = c#[0]")
-    t("    while i < first.size:", "        low, high = first[i], last[i]", "        if low >= top:")
-    t("            base, top, done = low, high, high")
-    t.each("            b# = unit#[0]")
-    t.each("            z# = unit#[0]")
-    t.suffix("            ", "x#[low:high]", "f#[:high - low]", "z")
-    t.each("            f#[high - low] = unit#[0]")
-    t("        to = behind(first, i, first.size, top)", "        joined = last[to - 1] - done")
-    t.each("        g#[0] = b#")
-    t.prefix("        ", "x#[done:done + joined]", "g#[1:joined + 1]", "b")
-    t.each("        b# = g#[joined]")
-    t("        for j in range(i, to):")
-    t.merge(" " * 12, "o#[j]", "f#[np.uint64(first[j] - base)]", "g#[np.uint64(last[j] - done)]")
-    t("        i, done = to, done + joined")
+    t.stacks("    ", "first.size", "o#")
     t("    at[0], at[1], at[2] = base, top, done")
     t.each("    c#[0] = b#")
     return t.text("slide", ["first", "last", "x#", "f#", "g#", "c#", "at", "unit#", "o#"], "behind")

@@ -74,26 +74,28 @@ class KernelText:
     def stacks(self, indent: str, limit: str, out: str) -> None:
         """TwoStacks over rows: the windows ``[first[i], last[i])`` of ``x`` from ``i`` to ``limit``, to ``out[i]``.
 
-        Neither end ever descends. The front stack is a scan of the rows ``[base, top)`` back to front; until a window
-        begins behind it, the rows ``[top, done)`` and those that join go through one scan on the other side. So all
-        is done in loops that neither branch nor wait. :meth:`stack_room` goes before it, with ``top = -1``.
+        Neither end ever descends, and a window may be empty. The front stack is a scan of the rows ``[base, top)``
+        back to front; until a window begins behind it, the rows ``[top, done)`` and those that join go through one
+        scan on the other side. So all is done in loops that neither branch nor wait. :meth:`stack_room` goes before
+        it, with ``top = -1``.
         """
         at = indent + "    "
         self(
             f"{indent}while i < {limit}:",
             f"{at}low, high = first[i], last[i]",
-            f"{at}if low >= top and high - low <= {_FEW}:",
+            f"{at}if low >= top and 0 < high - low <= {_FEW}:",
         )
         self.each(f"{at}    z# = x#[high - 1]")
         self(f"{at}    for j in range(high - 2, low - 1, -1):")
         self.merge(f"{at}        ", "z#", "x#[j]", "z#")
         self.each(f"{at}    {out}[i] = z#")
         self(f"{at}    i += 1", f"{at}    continue", f"{at}if low >= top:")
-        self(f"{at}    base, top, done = low, high, high", f"{at}    if high - low > f0.size:")
+        self(f"{at}    base, top, done = low, high, high", f"{at}    if high - low >= f0.size:")
         self.each(f"{at}        f# = np.empty(2 * (high - low), x#.dtype)")
         self.each(f"{at}    b# = unit#[0]")
         self.each(f"{at}    z# = unit#[0]")
         self.suffix(f"{at}    ", "x#[low:high]", "f#[:high - low]", "z")
+        self.each(f"{at}    f#[high - low] = unit#[0]")
         self(f"{at}to = behind(first, i, {limit}, top)", f"{at}joined = last[to - 1] - done")
         self(f"{at}if joined >= g0.size:")
         self.each(f"{at}    g# = np.empty(2 * joined + 1, x#.dtype)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ class Signals:
         return str(self.program)
 
     def run(self, data: Any, *, time: str, by: str | Sequence[str] = (), threads: int | None = None) -> Any:
-        """All values over a table: pandas, polars, Arrow, or a mapping of tables by the name that signals have.
+        """All values over a table: pandas, polars, whatever gives Arrow, or a mapping of such by the signals' names.
 
         ``time`` is the column of times, ``by`` those that tell one series from another. Without ``every`` there is a
         row for each row of the table, in its order (pandas: with its index); with it, by key and time. Rows need no
@@ -40,15 +41,15 @@ class Signals:
         """
         from workbench.runtime.signal_tables import run
 
-        tables = {name: _arrow(each) for name, each in self._tables(data).items()}
+        given = dict(data) if isinstance(data, Mapping) else {self.program.at: data}
+        tables = {name: _arrow(each) for name, each in given.items()}
         found = run(self.program, tables, time, _names(by), threads=threads, aligned=True)
-        given = self._tables(data)[self.program.at]
-        if isinstance(given, pd.DataFrame):
+        main = given[self.program.at]
+        if isinstance(main, pd.DataFrame):
             frame = found.to_pandas()
-            return frame.set_index(given.index) if self.program.every is None else frame
-        if isinstance(given, pa.Table):
-            return found
-        return type(given)(found)
+            return frame.set_index(main.index) if self.program.every is None else frame
+        polars = sys.modules.get("polars")  # who has a table of it has it
+        return polars.from_arrow(found) if polars is not None and isinstance(main, polars.DataFrame) else found
 
     def stream(
         self, *, time: str, by: str | Sequence[str] = (), delay: str | timedelta | None = None
@@ -73,9 +74,6 @@ class Signals:
         from workbench.spark.signals import on_spark
 
         return on_spark(self.program, frame, time, _names(by), duration(cut, "`cut`"))
-
-    def _tables(self, data: Any) -> dict[str, Any]:
-        return dict(data) if isinstance(data, Mapping) else {self.program.at: data}
 
 
 def signals(
@@ -103,7 +101,10 @@ def _arrow(data: Any) -> pa.Table:
     if isinstance(data, pd.DataFrame):
         return pa.Table.from_pandas(data, preserve_index=False)
     if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
+        table = pa.table(data)
+        # Views of texts, as polars has them, are what few functions of Arrow take.
+        kinds = [pa.string() if pa.types.is_string_view(field.type) else field.type for field in table.schema]
+        return table.cast(pa.schema(zip(table.column_names, kinds, strict=True)))
     raise SourceError(
         f"signals are read from a pandas, polars or Arrow table, got `{type(data).__name__}`",
         hint="for files: pandas.read_csv(...), pandas.read_parquet(...); for a Spark DataFrame: `.on_spark(...)`",

@@ -100,12 +100,12 @@ class SignalStream:
         if watermark == LIMIT:
             return np.full(keys, LIMIT)
         until = np.full(keys, watermark - self._reach.ahead - 1)
-        for key in range(keys) if self._reach.after else ():
+        if self._reach.after and len(rows):
             # The neighbours that a point asks for are there where so many settled rows follow its own.
-            own = rows.times[runs[key] : runs[key + 1]]
-            own = own[own < watermark]
-            place = len(own) - self._reach.after
-            until[key] = min(until[key], own[place] - 1 if place > 0 else -LIMIT)
+            settled = np.bincount(rows.keys[rows.times < watermark], minlength=keys)
+            place = settled - self._reach.after
+            first = rows.times[np.minimum(runs[:-1] + np.maximum(place, 0), len(rows) - 1)]
+            until = np.minimum(until, np.where(place > 0, first - 1, -LIMIT))
         return until
 
     def _needed(self, rows: Rows, runs: Array) -> Array:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
 from workbench.errors import DataError, QueryError, SourceError, did_you_mean
-from workbench.feeds.times import MICROS
+from workbench.feeds.formats import plain
+from workbench.results import encode_columns
+from workbench.runtime.folding import micros
 from workbench.runtime.signals import CUT, Points, Rows, evaluate
 from workbench.temporal import Program
 
@@ -96,19 +97,14 @@ def check(program: Program, tables: Mapping[str, pa.Table], time: str, by: Seque
 
 
 def keys_of(tables: Sequence[pa.Table], by: Sequence[str]) -> tuple[list[Array], pa.Table]:
-    """The key of every row of some tables as a number from 0 on, and the keys; NULL is a key, as in SQL."""
+    """The key of every row of some tables as a number, and the keys in order of first appearance; NULL is one."""
     counts = [table.num_rows for table in tables]
     if not by:
         return [np.zeros(count, np.int64) for count in counts], pa.table({"": [0]})
     together = pa.concat_tables([table.select(list(by)) for table in tables], promote_options="permissive")
-    codes = np.zeros(together.num_rows, np.int64)
-    for column in together.columns:
-        own, values = pd.factorize(column.to_pandas(), use_na_sentinel=False)
-        codes = codes * len(values) + own
-        codes = pd.factorize(codes)[0] if len(by) > 1 else codes
-    first = np.zeros(int(codes.max(initial=-1)) + 1, np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
-    return np.split(codes, np.cumsum(counts)[:-1]), together.take(pa.array(first))
+    together = together.cast(pa.schema([plain(field) for field in together.schema]))
+    codes, distinct = encode_columns([column.combine_chunks() for column in together.columns])
+    return np.split(np.asarray(codes, np.int64), np.cumsum(counts)[:-1]), pa.table(distinct, names=list(by))
 
 
 def rows_of(table: pa.Table, time: str, keys: Array, columns: Sequence[str]) -> Rows:
@@ -118,10 +114,7 @@ def rows_of(table: pa.Table, time: str, keys: Array, columns: Sequence[str]) -> 
         raise DataError(
             f"{stamps.null_count:,} rows have no `{time}`", hint=f"leave them out: dropna(subset=['{time}'])"
         )
-    try:
-        times = stamps.cast(MICROS if stamps.type.tz else pa.timestamp("us")).cast(pa.int64()).to_numpy()
-    except pa.ArrowInvalid as error:
-        raise DataError(f"a time in `{time}` does not fit into microseconds: {error}") from None
+    times = micros(stamps.combine_chunks(), time)
     values, present = {}, {}
     for name in columns:
         column = table.column(name).combine_chunks()

@@ -21,7 +21,7 @@ from workbench.temporal import Program
 from workbench.time import LIMIT
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _PIECE = "__piece"
 
@@ -43,9 +43,7 @@ def on_spark(program: Program, frame: DataFrame, time: str, by: Sequence[str], c
     rows = frame.select(*columns)
     micros = F.unix_micros(F.col(time))
     if bounded:
-        first = F.floor((micros - reach.ahead) / F.lit(cut))
-        last = F.floor((micros + reach.back) / F.lit(cut))
-        pieces = F.explode(F.sequence(first.cast("long"), last.cast("long")))
+        pieces = F.explode(F.sequence(_piece_of(micros - reach.ahead, cut), _piece_of(micros + reach.back, cut)))
     else:
         pieces = F.lit(0).cast("long")
     fields = [frame.schema[name] for name in by]
@@ -53,6 +51,11 @@ def on_spark(program: Program, frame: DataFrame, time: str, by: Sequence[str], c
     task = _Piece(program, time, tuple(by), cut if bounded else 0)
     grouped = rows.withColumn(_PIECE, pieces).groupBy(*by, _PIECE)
     return grouped.applyInArrow(lambda table: task(table), StructType(fields))
+
+
+def _piece_of(micros: Column, cut: int) -> Column:
+    """``floor(micros / cut)``: by way of the multiple below, as a quotient of doubles rounds up to the next one."""
+    return F.round((micros - F.pmod(micros, F.lit(cut))) / F.lit(cut)).cast("long")
 
 
 class _Piece:

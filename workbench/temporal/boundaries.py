@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from workbench.temporal.nodes import Node, Reduce, Sample, Trailing, Window, per_row
+from workbench.temporal.nodes import Node, Reduce, Sample, Trailing, Window, per_row, walk
 from workbench.time import format_duration
 
 
@@ -52,17 +52,14 @@ class Boundaries:
 
 def resolve(nodes: Iterable[Node]) -> Boundaries:
     """The boundaries of some expressions together."""
-    found: dict[str, Reach] = {}
-    points = 0
-    for node in nodes:
-        needed = _resolved(node)
-        points = max(points, needed.points)
-        for source, reach in needed.sources.items():
-            found[source] = found.get(source, Reach()) | reach
-    return Boundaries(found, points)
+    nodes = list(nodes)
+    found: dict[int, Boundaries] = {}
+    for node in walk(*nodes):
+        found[id(node)] = _resolved(node, [found[id(child)] for child in node.children()])
+    return _together([found[id(node)] for node in nodes])
 
 
-def _resolved(node: Node) -> Boundaries:
+def _resolved(node: Node, below: list[Boundaries]) -> Boundaries:
     if isinstance(node, Sample):
         if node.hold is not None and not node.previous:
             return Boundaries({node.source: Reach(max(0, node.back + node.hold), max(0, -node.back))})
@@ -74,10 +71,18 @@ def _resolved(node: Node) -> Boundaries:
         source = per_row(node.operand)
         if source is not None:
             return Boundaries({source: Reach(back, ahead)})
-        inner = _resolved(node.operand)
+        (inner,) = below
         sources = {name: _moved(reach, back) for name, reach in inner.sources.items()}
         return Boundaries(sources, back + inner.points)
-    return resolve(node.children())
+    return _together(below)
+
+
+def _together(parts: list[Boundaries]) -> Boundaries:
+    found: dict[str, Reach] = {}
+    for part in parts:
+        for source, reach in part.sources.items():
+            found[source] = found.get(source, Reach()) | reach
+    return Boundaries(found, max((part.points for part in parts), default=0))
 
 
 def _moved(reach: Reach, back: int) -> Reach:

@@ -7,16 +7,33 @@ Times and durations are microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from typing import Any
 
 from workbench.time import format_duration
 
 
 @dataclass(frozen=True)
 class Node:
-    """Base of all nodes; equal nodes are one and the same computation."""
+    """Base of all nodes; equal nodes are one and the same computation.
+
+    A node may be used by many others, which may be used by many. So whoever goes over an expression meets each node
+    once (:func:`walk`), and nodes that have others below them keep their hash.
+    """
+
+    def kept_hash(self) -> int:
+        """The hash of all fields, computed once."""
+        found: int | None = self.__dict__.get("_hash")
+        if found is None:
+            found = hash((type(self), *(getattr(self, each.name) for each in fields(self))))
+            object.__setattr__(self, "_hash", found)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the hash, as texts have another one in each process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     def children(self) -> tuple[Node, ...]:
         """The nodes that this one is computed from."""
@@ -94,6 +111,8 @@ class Reduce(Node):
     operand: Node
     window: Window
 
+    __hash__ = Node.kept_hash
+
     def children(self) -> tuple[Node, ...]:
         return (self.operand,)
 
@@ -104,6 +123,8 @@ class Apply(Node):
 
     operation: str
     operands: tuple[Node, ...]
+
+    __hash__ = Node.kept_hash
 
     def children(self) -> tuple[Node, ...]:
         return self.operands
@@ -137,22 +158,49 @@ WRITTEN = {
 }
 
 
+def walk(*nodes: Node) -> Iterator[Node]:
+    """Nodes and all below them, each once, those that a node is computed from before it."""
+    seen: set[int] = set()
+
+    def below(node: Node) -> Iterator[Node]:
+        if id(node) not in seen:
+            seen.add(id(node))
+            for child in node.children():
+                yield from below(child)
+            yield node
+
+    for node in nodes:
+        yield from below(node)
+
+
 def shifted(node: Node, by: int) -> Node:
     """The node as it was ``by`` microseconds before: shifts are pushed to the leaves, so that none is left."""
-    if isinstance(node, Sample):
-        return replace(node, back=node.back + by)
-    if isinstance(node, Reduce):
-        return replace(node, window=replace(node.window, back=node.window.back + by))
-    if isinstance(node, Apply):
-        return replace(node, operands=tuple(shifted(each, by) for each in node.operands))
-    return node
+    made: dict[int, Node] = {}
+    for each in walk(node):
+        if isinstance(each, Sample):
+            made[id(each)] = replace(each, back=each.back + by)
+        elif isinstance(each, Reduce):
+            made[id(each)] = replace(each, window=replace(each.window, back=each.window.back + by))
+        elif isinstance(each, Apply):
+            made[id(each)] = replace(each, operands=tuple(made[id(operand)] for operand in each.operands))
+        else:
+            made[id(each)] = each
+    return made[id(node)]
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it, those that it is computed from first; one that is used twice comes twice."""
-    for child in node.children():
-        yield from walk(child)
-    yield node
+def united(nodes: Mapping[str, Node]) -> dict[str, Node]:
+    """The same nodes, where equal ones are one object, so that nobody compares them part by part."""
+    known: dict[Node, Node] = {}
+    made: dict[int, Node] = {}
+    for each in walk(*nodes.values()):
+        if isinstance(each, Reduce):
+            one: Node = replace(each, operand=made[id(each.operand)])
+        elif isinstance(each, Apply):
+            one = replace(each, operands=tuple(made[id(operand)] for operand in each.operands))
+        else:
+            one = each
+        made[id(each)] = known.setdefault(one, one)
+    return {name: made[id(node)] for name, node in nodes.items()}
 
 
 def per_row(node: Node) -> str | None:
@@ -174,8 +222,8 @@ def plain(sample: Sample) -> Sample:
     return Sample(sample.source, sample.column)
 
 
-def written(node: Node, names: dict[Node, str] | None = None) -> str:
-    """The node as text, as the paper writes it; nodes in ``names`` by their name."""
+def written(node: Node, names: Mapping[Node, str] | None = None, deep: int = 8) -> str:
+    """The node as text, as the paper writes it; nodes in ``names`` by their name, no more than ``deep`` levels."""
     if names and node in names:
         return names[node]
     if isinstance(node, Constant):
@@ -183,14 +231,17 @@ def written(node: Node, names: dict[Node, str] | None = None) -> str:
     if isinstance(node, Sample):
         place = _moment(node.back)
         if node.previous:
-            place += f", {abs(node.previous)} {'rows before' if node.previous > 0 else 'rows after'}"
+            rows = f"{abs(node.previous)} row{'s' * (abs(node.previous) > 1)}"
+            place += f", {rows} {'before' if node.previous > 0 else 'after'}"
         text = f"~{node.column}[{place}]"
         return text if node.what == "value" else f"{node.what}({text})"
+    if deep == 0:
+        return "…"
     if isinstance(node, Reduce):
-        operand = written(node.operand, names).removesuffix("[t]")
+        operand = written(node.operand, names, deep - 1).removesuffix("[t]")
         return f"⊕({node.reducer}, {operand}[{node.window}])"
     if isinstance(node, Apply):
-        return WRITTEN[node.operation].format(*(written(each, names) for each in node.operands))
+        return WRITTEN[node.operation].format(*(written(each, names, deep - 1) for each in node.operands))
     raise TypeError(f"not a node: {node!r}")
 
 

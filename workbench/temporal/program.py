@@ -8,6 +8,7 @@ expressions.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,11 +17,13 @@ from typing import Any
 from workbench.errors import QueryError
 from workbench.temporal.boundaries import Boundaries, resolve
 from workbench.temporal.expressions import DEFAULT, Expression, operand, sources_of
-from workbench.temporal.nodes import Node, Reduce, Reducer, Sample, Trailing, per_row, walk, written
+from workbench.temporal.nodes import Apply, Node, Reduce, Reducer, Sample, Trailing, per_row, united, walk, written
 from workbench.time import format_duration
 
 #: In pointers and reductions: the points of the domain itself, where others name a source.
 POINTS = ""
+#: Levels of an expression that are printed where what is used twice has a name.
+_DEEP = 64
 
 #: The partials that a reducer is made of (see :mod:`workbench.algebra`).
 PARTIALS: dict[Reducer, tuple[str, ...]] = {
@@ -102,41 +105,50 @@ class Program:
         return resolve(self.outputs.values())
 
     def nodes(self) -> Iterator[Node]:
-        """All nodes of all outputs; some more than once."""
-        for node in self.outputs.values():
-            yield from walk(node)
+        """All nodes of all outputs, each once, those that a node is computed from before it."""
+        return walk(*self.outputs.values())
+
+    @cached_property
+    def depths(self) -> dict[Node, int]:
+        """How many reductions of other expressions stand above each other in each node."""
+        found: dict[Node, int] = {}
+        for node in self.nodes():
+            below = max((found[each] for each in node.children()), default=0)
+            found[node] = below + (isinstance(node, Reduce) and per_row(node.operand) is None)
+        return found
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """The loop: stages in the order in which a block of points goes through them."""
-        stages = [Stage() for _ in range(1 + max(map(depth, self.outputs.values())))]
-        for node in dict.fromkeys(self.nodes()):
+        stages = [Stage() for _ in range(1 + max(self.depths.values()))]
+        for node in self.nodes():
             if isinstance(node, Reduce):
-                self._slide(stages[depth(node)], node, stages)
+                self._slide(node, stages)
             elif isinstance(node, Sample):
                 _once(stages[0].pointers, Pointer(node.source, node.back))
         return tuple(stages)
 
-    def _slide(self, stage: Stage, node: Reduce, stages: list[Stage]) -> None:
-        source = per_row(node.operand)
-        slide = slide_of(node)
-        if source is None:
-            _once(stages[depth(node.operand)].values, node.operand)
+    def _slide(self, node: Reduce, stages: list[Stage]) -> None:
+        slide, stage = slide_of(node), stages[self.depths[node]]
+        if slide.of == POINTS:
+            _once(stages[self.depths[node.operand]].values, node.operand)
         for pointer in (slide.first, slide.last):
             _once(stage.pointers, pointer)
         for kind in PARTIALS[node.reducer]:
             _once(stage.slides.setdefault(slide, []), kind)
 
     def __str__(self) -> str:
-        """The program as the paper writes it (Fig. 3): windows and outputs, their boundaries, the loop."""
+        """The program as the paper writes it (Fig. 3): windows, what is used twice, outputs, boundaries, the loop."""
         lines = [f"t = every {format_duration(self.every)}" if self.every else f"t = at every row of `{self.at}`"]
+        uses = Counter(child for node in self.nodes() for child in node.children())
         names: dict[Node, str] = {}
-        for node in dict.fromkeys(self.nodes()):
-            if isinstance(node, Reduce):
-                text = written(node, names)
-                names[node] = f"w{len(names) + 1}"
-                lines.append(f"{names[node]} = {text}")
-        lines += [f"~{name}[t] = {written(node, names)}" for name, node in self.outputs.items()]
+        for node in self.nodes():
+            if isinstance(node, Reduce) or (isinstance(node, Apply) and uses[node] > 1):
+                letter = "w" if isinstance(node, Reduce) else "a"
+                name = f"{letter}{1 + sum(each.startswith(letter) for each in names.values())}"
+                lines.append(f"{name} = {written(node, names, _DEEP)}")
+                names[node] = name
+        lines += [f"~{name}[t] = {written(node, names, _DEEP)}" for name, node in self.outputs.items()]
         needs = (f"~{source}{reach}" for source, reach in self.boundaries.sources.items())
         lines.append(f"values in (begin : end] need {', '.join(needs)}")
         lines += [f"one loop, stage {number}: {_told(stage)}" for number, stage in enumerate(self.stages, start=1)]
@@ -149,7 +161,7 @@ def program(outputs: Mapping[str, Expression], every: int | None = None, at: str
         raise QueryError(
             "there is nothing to compute", hint="name an expression, such as `mean=x.window('1 s').mean()`"
         )
-    nodes = {name: operand(each) for name, each in outputs.items()}
+    nodes = united({name: operand(each) for name, each in outputs.items()})
     read = [source for node in nodes.values() for source in sources_of(node)]
     if not read:
         raise QueryError("no expression reads a column", hint="begin with `signal('column')`")
@@ -180,12 +192,6 @@ def slide_of(node: Reduce) -> Slide:
     else:
         first, last = (Pointer(of, window.back, window.width, end) for end in (False, True))
     return Slide(of, node.operand, first, last)
-
-
-def depth(node: Node) -> int:
-    """How many reductions of other expressions stand above each other in a node."""
-    below = max((depth(each) for each in node.children()), default=0)
-    return below + (isinstance(node, Reduce) and per_row(node.operand) is None)
 
 
 def _once(found: list[Any], item: Any) -> None:
