@@ -16,6 +16,8 @@ HASTY = """
 const timeout = AbortSignal.timeout.bind(AbortSignal)
 AbortSignal.timeout = (milliseconds) => timeout(milliseconds === 2_000 ? 0 : milliseconds)
 """
+#: The path of what is in front.
+NOW = "() => window.jupyterapp.shell.currentWidget?.context?.path"
 #: Lines and range of each figure on show in the newest dashboard: per line its key, form and points.
 LINES = """() => {
   const models = [...(window.Bokeh?.documents.at(-1)?._all_models.values() ?? [])]
@@ -67,6 +69,19 @@ def labels(page: LabPage) -> list[str]:
     """The keys that the first figure of the newest dashboard draws, in their order."""
     found: list[str] = page.page.evaluate(f"() => [...new Set((({LINES})().figures[0] ?? []).map((l) => l.label))]")
     return found
+
+
+def ask_for_dashboard(page: LabPage, folder: str, name: str) -> None:
+    """*Live Dashboard* of a file in the list of files."""
+    page.page.evaluate(
+        """async (path) => {
+          await window.jupyterapp.commands.execute("filebrowser:go-to-path", {path, dontShowBrowser: false})
+          await window.jupyterapp.commands.execute("filebrowser:activate")
+        }""",
+        folder,
+    )
+    page.page.locator(".jp-DirListing-item", has_text=name).click(button="right")
+    page.page.locator(".lm-Menu-itemLabel", has_text="Live Dashboard").click()
 
 
 def wait_until(page: LabPage, condition: Any, what: str, seconds: float = PATIENCE / 1_000) -> None:

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.lab import LabPage, write_notebook
-from tests.browser.acts import wait_until
+from tests.browser.acts import NOW, ask_for_dashboard, wait_until
 
 pytestmark = pytest.mark.browser
-
-NOW = "() => window.jupyterapp.shell.currentWidget?.context?.path"
 
 
 def sources(page: LabPage) -> list[str]:
@@ -47,14 +45,7 @@ def test_a_file_gets_its_notebook(lab: Callable[..., LabPage], jupyter: tuple[st
     page.screenshot("launcher-notebook")
 
     # The list of files: a file without times is refused with the reason.
-    page.page.evaluate(
-        """async () => {
-          await window.jupyterapp.commands.execute("filebrowser:go-to-path", {path: "shop", dontShowBrowser: false})
-          await window.jupyterapp.commands.execute("filebrowser:activate")
-        }"""
-    )
-    page.page.locator(".jp-DirListing-item", has_text="notes.csv").click(button="right")
-    page.page.locator(".lm-Menu-itemLabel", has_text="Live Dashboard").click()
+    ask_for_dashboard(page, "shop", "notes.csv")
     dialog.wait_for(state="visible")
     page.screenshot("launcher-refused")
     assert "No dashboard of notes.csv" in dialog.inner_text()
@@ -63,8 +54,7 @@ def test_a_file_gets_its_notebook(lab: Callable[..., LabPage], jupyter: tuple[st
     dialog.get_by_role("button", name="Close").click()
 
     # What can be read in two ways is asked, and the answer stands in the notebook.
-    page.page.locator(".jp-DirListing-item", has_text="trips.csv").click(button="right")
-    page.page.locator(".lm-Menu-itemLabel", has_text="Live Dashboard").click()
+    ask_for_dashboard(page, "shop", "trips.csv")
     dialog.locator("select").wait_for(state="visible")
     page.screenshot("launcher-question")
     assert "Times like `3/4/2024` of the column `at` of" in dialog.inner_text()

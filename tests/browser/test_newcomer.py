@@ -8,20 +8,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks.lab import LabPage, write_notebook
-from tests.browser.acts import labels, wait_until
+from tests.browser.acts import NOW, ask_for_dashboard, labels, wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 SHOPS = ("Köln", "Ulm", "Kiel")
-NOW = "() => window.jupyterapp.shell.currentWidget?.context?.path"
 CELLS = "(panel) => panel.content.widgets.length"
 #: What is run before that JupyterLab may drop.
 READY = """({sessionContext: {session}}) =>
   session?.kernel?.connectionStatus === 'connected' && session.kernel.status === 'idle'"""
-IN_FOLDER = """async () => {
-  await window.jupyterapp.commands.execute("filebrowser:go-to-path", {path: "walk", dontShowBrowser: false})
-  await window.jupyterapp.commands.execute("filebrowser:activate")
-}"""
 #: All that the first figure of the newest dashboard draws of one key.
 DRAWN = """(key) => Bokeh.documents.flatMap((document) => [...document._all_models.values()])
   .filter((model) => model.type === "ColumnDataSource" && "first" in model.data)
@@ -41,9 +36,7 @@ def test_from_a_file_to_its_dashboard(lab: Callable[..., LabPage], jupyter: tupl
     (root / "walk" / "umsatz.csv").write_bytes(text.encode("cp1252"))
     page = lab(write_notebook(tmp_path / "empty.ipynb", ["1"]))
 
-    page.page.evaluate(IN_FOLDER)
-    page.page.locator(".jp-DirListing-item", has_text="umsatz.csv").click(button="right")
-    page.page.locator(".lm-Menu-itemLabel", has_text="Live Dashboard").click()
+    ask_for_dashboard(page, "walk", "umsatz.csv")
     wait_until(page, lambda: page.page.evaluate(NOW) == "walk/umsatz.ipynb", "the notebook of the file")
     wait_until(page, lambda: page.js(CELLS) > 4 and page.js(READY), "its cells and its kernel")
     page.page.locator(".lm-MenuBar-itemLabel", has_text="Run").first.click()
