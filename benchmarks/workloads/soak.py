@@ -9,11 +9,13 @@ rows of each key.
 from __future__ import annotations
 
 import os
+import re
 import statistics
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +36,15 @@ FIRST = (
 # Two pools of Spark's block manager add a thread for every broadcast that is removed until each has a hundred: that
 # they fill says only how many batches there were.
 POOLS = ("block-manager-a", "block-manager-s")
+#: Spark watches each task of Python's until two seconds after its end: how many there are says how quick batches are.
+WATCHING = ("Worker Monitor",)
 SECOND_ONE = "SELECT max(x) AS top, count(*) AS n FROM events GROUP BY window(ts, '10 seconds')"
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Megabytes of the driver, of Java and of Python workers; threads (but :data:`POOLS`) and open files of driver
-    and Java; threads of the pools.
+    """Megabytes of the driver, of Java and of Python workers; threads (but :data:`POOLS` and :data:`WATCHING`) and
+    open files of driver and Java; threads of the pools; Java's counted threads by name, numbers left out.
     """
 
     at: float
@@ -50,6 +54,7 @@ class Sample:
     threads: int
     files: int
     pools: int = 0
+    names: Counter[str] = field(default_factory=Counter)
 
 
 def recording(seconds: int, rate: int = RATE) -> list[str]:
@@ -121,6 +126,7 @@ def _sample(at: float) -> Sample:
     me = psutil.Process()
     sizes = {"driver": me.memory_info().rss / 1e6, "java": 0.0, "workers": 0.0}
     threads, files, pools = me.num_threads(), me.num_fds(), 0
+    others: Counter[str] = Counter()
     for process in me.children(recursive=True):
         try:
             kind = "java" if "java" in process.name() else "workers"
@@ -130,10 +136,12 @@ def _sample(at: float) -> Sample:
             if kind == "java":
                 names = [path.read_text().strip() for path in Path(f"/proc/{process.pid}/task").glob("*/comm")]
                 pools = sum(name in POOLS for name in names)
-                threads, files = threads + len(names) - pools, files + process.num_fds()
+                counted = [re.sub(r"\d+", "#", name) for name in names if name not in (*POOLS, *WATCHING)]
+                others.update(counted)
+                threads, files = threads + len(counted), files + process.num_fds()
         except (psutil.Error, OSError):
             continue
-    return Sample(at, **sizes, threads=threads, files=files, pools=pools)
+    return Sample(at, **sizes, threads=threads, files=files, pools=pools, names=others)
 
 
 def _figures(samples: list[Sample]) -> dict[str, float]:
@@ -146,6 +154,10 @@ def _figures(samples: list[Sample]) -> dict[str, float]:
         before, after = (statistics.median(float(getattr(each, name)) for each in part) for part in (early, late))
         unit = "_mb" if name in ("driver", "java", "workers") else ""
         figures |= {f"{name}{unit}": after, f"{name}_growth": after / before - 1 if unit else after - before}
+    for name in sorted(set().union(*(each.names for each in samples))):
+        before, after = (statistics.median(each.names[name] for each in part) for part in (early, late))
+        if after > before:
+            figures[f"more of {name}"] = after - before
     return figures
 
 
