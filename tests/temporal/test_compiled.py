@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -136,27 +135,6 @@ def test_spark_gives_the_same(spark: Any, trades: pd.DataFrame) -> None:
     np.testing.assert_array_equal(found["ts"].astype("datetime64[us]"), wanted["ts"].dt.tz_localize(None))
     for name in ("high", "off"):
         np.testing.assert_allclose(found[name], wanted[name], rtol=1e-12, atol=1e-9)
-
-
-def test_a_stream_of_sparks_feeds_one(spark: Any, trades: pd.DataFrame, tmp_path: Path) -> None:
-    """As docs/signals.md has it: batches of a streaming DataFrame are pushed on the driver."""
-    rows = trades.sort_values("ts", ignore_index=True)
-    (tmp_path / "in").mkdir()
-    for number, start in enumerate(range(0, len(rows), 7_000)):
-        piece = rows[start : start + 7_000]
-        piece.to_parquet(tmp_path / "in" / f"{number}.parquet", coerce_timestamps="us", index=False)
-    price = workbench.signal("price")
-    trend = workbench.signals(fast=price.window("5 minutes").mean(), last=price.previous())
-    live, points = trend.stream(time="ts", by="symbol", delay="1 day"), list[pa.Table]()
-    frame = spark.readStream.schema("ts timestamp, symbol string, price double").parquet(str(tmp_path / "in"))
-    query = frame.writeStream.trigger(availableNow=True).option("checkpointLocation", str(tmp_path / "state"))
-    query.foreachBatch(lambda batch, _: points.append(live.push(batch.toArrow()))).start().awaitTermination()
-    points.append(live.finish())
-    found = pa.concat_tables(points).to_pandas().sort_values(["symbol", "ts"], ignore_index=True)
-    wanted = trend.run(rows, time="ts", by="symbol").sort_values(["symbol", "ts"], ignore_index=True)
-    assert live.late == 0
-    for name in ("fast", "last"):
-        np.testing.assert_array_equal(found[name], wanted[name])
 
 
 @pytest.mark.parametrize(

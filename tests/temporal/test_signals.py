@@ -6,6 +6,7 @@ from typing import Any
 from unittest import mock
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from temporal.programs import (
@@ -22,9 +23,10 @@ from temporal.programs import (
 )
 
 from workbench.codegen import signals as codegen
-from workbench.errors import QueryError
+from workbench.errors import EngineError, QueryError
+from workbench.runtime import wire
 from workbench.runtime.signal_stream import SignalStream
-from workbench.temporal import Expression, Program, program
+from workbench.temporal import Expression, Program, program, signal
 
 
 def drawn_program(outputs: list[Expression], every: int | None) -> Program:
@@ -39,6 +41,16 @@ def same(found: list[Any], wanted: list[Any]) -> None:
     assert [row[:2] for row in found] == [row[:2] for row in wanted]
     for (key, time, mine), (_, _, its) in zip(found, wanted, strict=True):
         assert all(map(near, mine, its)), (key, time, mine, its)
+
+
+def store(stream: SignalStream, blocks: dict[int, bytes]) -> bytes:
+    """Bring the blocks of a stream up to date; the head of its state."""
+    changes = stream.changes()
+    for block in changes.remove:
+        del blocks[block]
+    assert not blocks.keys() & changes.put.keys()
+    blocks |= changes.put
+    return changes.meta
 
 
 @settings(max_examples=200)
@@ -62,7 +74,10 @@ def test_random_programs_equal_their_definition(data: st.DataObject) -> None:
 @settings(max_examples=60)
 @given(st.data())
 def test_a_stream_gives_the_points_of_the_whole_table(data: st.DataObject) -> None:
-    """Rows in batches, out of order within the delay: each point once, as if all rows had been there."""
+    """Rows in batches, out of order within the delay: each point once, as if all rows had been there.
+
+    Now and then the stream is stored, and another one goes on from that.
+    """
     outputs = data.draw(st.lists(expressions(("rows",)), min_size=1, max_size=2))
     every = data.draw(st.none() | st.sampled_from([SECOND, 700_000]))
     made = drawn_program(outputs, every)
@@ -76,11 +91,14 @@ def test_a_stream_gives_the_points_of_the_whole_table(data: st.DataObject) -> No
     stream = SignalStream(made, "ts", ["key"], delay * SECOND // 10)
     left = [flat[n] for n in by_arrival]
     with mock.patch.object(codegen, "load", interpreted):
-        found = [stream.push(arrow([]))]
+        found, blocks = [stream.push(arrow([]))], dict[int, bytes]()
         while left:
             count = data.draw(st.integers(1, len(left)))
             found.append(stream.push(arrow(left[:count])))
             left = left[count:]
+            if data.draw(st.booleans()):
+                meta, stream = store(stream, blocks), SignalStream(made, "ts", ["key"], delay * SECOND // 10)
+                stream.load(meta, blocks.values())
         found.append(stream.finish())
     assert stream.late == 0
     # Rows of one time count in the order of arrival.
@@ -97,3 +115,37 @@ def test_a_stream_gives_the_points_of_the_whole_table(data: st.DataObject) -> No
     )
     wanted = expected(made, {"rows": arrived}, keys)
     same(got, wanted)
+
+
+def test_what_is_stored_stays_near_what_is_kept() -> None:
+    """Pushes of ten rows, and now and then one of a second key: few blocks, few of them written again."""
+    made = program({"sum": signal("x").window("20 seconds").sum()}, None)
+    stream, blocks, written, rows = SignalStream(made, "ts", ["key"]), dict[int, bytes](), 0, 0
+    with mock.patch.object(codegen, "load", interpreted):
+        for push in range(300):
+            drawn = [(0, 10 * push + n, 1.0, None) for n in range(10)]
+            drawn += [(1, 10 * push, 1.0, None)] if push % 50 == 0 else []
+            stream.push(arrow(drawn))
+            before = set(blocks)
+            store(stream, blocks)
+            written += sum(_rows(blocks[new]) for new in blocks.keys() - before)
+            rows += len(drawn)
+            assert len(blocks) <= 17
+            assert sum(map(_rows, blocks.values())) <= 2 * stream.kept
+    assert stream.kept < 250
+    assert written < 4 * rows
+
+
+def _rows(block: bytes) -> int:
+    return len(wire.unpack(wire.Kind.SIGNALS_BLOCK, block)[1][0])
+
+
+def test_the_state_of_another_program_is_refused() -> None:
+    sums, counts = (
+        program({"x": getattr(signal("x").window("2 seconds"), name)()}, None) for name in ("sum", "count")
+    )
+    stream = SignalStream(sums, "ts", ["key"])
+    with mock.patch.object(codegen, "load", interpreted):
+        stream.push(arrow([]))
+    with pytest.raises(EngineError, match="another program of signals"):
+        SignalStream(counts, "ts", ["key"]).load(stream.changes().meta, [])

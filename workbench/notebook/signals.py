@@ -64,16 +64,29 @@ class Signals:
         return SignalStream(self.program, time, _names(by), behind)
 
     def on_spark(
-        self, frame: DataFrame, *, time: str, by: str | Sequence[str] = (), cut: str | timedelta = "1 hour"
+        self,
+        frame: DataFrame,
+        *,
+        time: str,
+        by: str | Sequence[str] = (),
+        cut: str | timedelta = "1 hour",
+        delay: str | timedelta | None = None,
+        buckets: int | None = None,
     ) -> DataFrame:
-        """All values over a batch DataFrame of Spark's, by key and time: keys and pieces of time are its tasks.
+        """All values over a DataFrame of Spark's, by key and time, as a DataFrame. Lazy, as Spark is.
 
-        Each piece of ``cut`` gets its own rows and those around it that boundary resolution asks for, so no task
-        waits for another. Lazy, as Spark is.
+        A batch: keys and pieces of time are its tasks. Each piece of ``cut`` gets its own rows and those around it
+        that boundary resolution asks for, so no task waits for another.
+
+        A stream: points come as soon as they are settled, each once, in append mode; rows may be out of order by
+        ``delay``, those further behind are counted as ``late`` in the query's observed metrics. The rows that points
+        to come depend on are Spark's state. Keys are dealt to ``buckets`` (one for each core), whose number belongs
+        to a checkpoint. The result has a session of its own, with the settings that state needs.
         """
         from workbench.spark.signals import on_spark
 
-        return on_spark(self.program, frame, time, _names(by), duration(cut, "`cut`"))
+        behind = None if delay is None else duration(delay, "`delay`")
+        return on_spark(self.program, frame, time, _names(by), duration(cut, "`cut`"), behind, buckets)
 
 
 def signals(

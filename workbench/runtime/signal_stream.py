@@ -6,7 +6,9 @@ time up to which each key's points were given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workbench.errors import EngineError
+from workbench.runtime import wire
+from workbench.runtime.signal_rows import KeptRows
 from workbench.runtime.signal_tables import check, keys_of, rows_of, table_of
 from workbench.runtime.signals import Rows, evaluate
+from workbench.runtime.state import StateChanges
 from workbench.temporal import Program
 from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
+
+_PUSH = "push a table first, if only an empty one"
 
 
 class SignalStream:
@@ -38,7 +45,7 @@ class SignalStream:
         self._newest = -LIMIT
         self._keys: pa.Table | None = None
         self._stamp: pa.Field | None = None
-        self._rows: Rows | None = None
+        self._rows = KeptRows(program.columns[program.at])
         #: Up to which time the points of each key were given.
         self._done = np.zeros(0, np.int64)
         self.late = 0
@@ -51,10 +58,13 @@ class SignalStream:
     @property
     def kept(self) -> int:
         """Rows in the state."""
-        return 0 if self._rows is None else len(self._rows)
+        return len(self._rows)
 
-    def push(self, table: pa.Table) -> pa.Table:
-        """Take in some rows; the points that are settled by them."""
+    def push(self, table: pa.Table, newest: int = -LIMIT) -> pa.Table:
+        """Take in some rows; the points that are settled by them.
+
+        ``newest`` is the time that rows have reached which go elsewhere, where this is one of several streams.
+        """
         program = self._program
         check(program, {program.at: table}, self._time, self._by)
         known = [table.slice(0, 0) if self._keys is None else self._keys, table]
@@ -64,34 +74,56 @@ class SignalStream:
         rows = rows_of(table, self._time, codes, program.columns[program.at])
         on_time = np.flatnonzero(rows.times >= self.watermark)
         self.late += len(rows) - len(on_time)
-        if len(on_time):
-            self._newest = max(self._newest, int(rows.times.max()))
-            rows = rows.take(on_time)
-            rows = rows if self._rows is None else Rows.joined(self._rows, rows)
-            self._rows = rows.ordered()
+        self._newest = max(self._newest, newest, int(rows.times.max(initial=-LIMIT)))
+        self._rows.add(rows.take(on_time))
         return self._settled(self.watermark)
 
     def finish(self) -> pa.Table:
         """No more rows come: the points that are left."""
         return self._settled(LIMIT)
 
+    def changes(self) -> StateChanges:
+        """What a host is to store since the last call, or since :meth:`load`."""
+        if self._keys is None or self._stamp is None:
+            raise EngineError("no rows have come yet", hint=_PUSH)
+        put, remove = self._rows.changes()
+        header = {"state": self._identity, "newest": self._newest, "late": self.late, "next": self._rows.next}
+        done = pa.record_batch([pa.array(self._done)], names=["done"])
+        stamp = pa.record_batch([pa.nulls(0, self._stamp.type)], schema=pa.schema([self._stamp]))
+        meta = wire.pack(wire.Kind.SIGNALS_META, header, [wire.one_batch(self._keys), done, stamp])
+        return StateChanges(meta, {block: _block(block, table) for block, table in put.items()}, remove)
+
+    def load(self, meta: bytes, blocks: Iterable[bytes]) -> None:
+        """Go on from what was stored. Raises EngineError where that is the state of another program."""
+        header, (keys, done, stamp) = wire.unpack(wire.Kind.SIGNALS_META, meta)
+        if header["state"] != self._identity:
+            raise EngineError(
+                "the state is that of another program of signals, or of one by other keys",
+                hint="give the query a checkpoint folder of its own",
+            )
+        self._newest, self.late, self._stamp = header["newest"], header["late"], stamp.schema.field(0)
+        self._keys, self._done = pa.Table.from_batches([keys]), done.column(0).to_numpy().copy()
+        self._rows.load(map(_opened, blocks), header["next"])
+
+    @cached_property
+    def _identity(self) -> str:
+        """What a state belongs to: another program could not read it, or would go on wrongly."""
+        text = f"{self._program} by {self._by} over {self._time}, {self._delay} late"
+        return hashlib.sha256(text.encode()).hexdigest()
+
     def _settled(self, watermark: int) -> pa.Table:
         """The points of each key after those given before, up to where nothing can change."""
-        rows, keys, stamp = self._rows, self._keys, self._stamp
+        rows, keys, stamp = self._rows.rows, self._keys, self._stamp
         if keys is None or stamp is None:
-            raise EngineError("no rows have come yet", hint="push a table first, if only an empty one")
-        if rows is None:
-            rows = rows_of(pa.table({self._time: pa.nulls(0, stamp.type)}), self._time, np.zeros(0, np.int64), ())
-            empty = {name: np.zeros(0) for name in self._program.columns[self._program.at]}
-            rows = Rows(rows.keys, rows.times, empty, {})
-        points = evaluate(self._program, {self._program.at: rows}, keys.num_rows)
+            raise EngineError("no rows have come yet", hint=_PUSH)
         runs = np.searchsorted(rows.keys, np.arange(keys.num_rows + 1))
         until = self._until(rows, runs, watermark)
+        span = int(self._done.min(initial=LIMIT)), int(until.max(initial=-LIMIT))
+        points = evaluate(self._program, {self._program.at: rows}, keys.num_rows, span=span)
         fits = (points.times > self._done[points.keys]) & (points.times <= until[points.keys])
         given = np.flatnonzero(fits)
         np.maximum.at(self._done, points.keys[given], points.times[given])
-        if len(rows):
-            self._rows = rows.take(self._needed(rows, runs))
+        self._rows.keep(self._needed(rows, runs))
         return table_of(self._program, points.take(given), keys, stamp, self._by)
 
     def _until(self, rows: Rows, runs: Array, watermark: int) -> Array:
@@ -116,3 +148,12 @@ class SignalStream:
         counts = np.bincount(rows.keys[old], minlength=len(runs) - 1)
         first = runs[:-1] + np.maximum(counts - max(1, self._reach.before), 0)
         return np.flatnonzero(np.arange(len(rows)) >= first[rows.keys])
+
+
+def _block(number: int, table: pa.RecordBatch) -> bytes:
+    return wire.pack(wire.Kind.SIGNALS_BLOCK, {"number": number}, [table])
+
+
+def _opened(block: bytes) -> tuple[int, pa.RecordBatch]:
+    header, (table,) = wire.unpack(wire.Kind.SIGNALS_BLOCK, block)
+    return header["number"], table

@@ -36,6 +36,10 @@ class Kind(IntEnum):
     REPORT = 4
     PLAN = 5
     RECORD = 6
+    SIGNALS_META = 7
+    SIGNALS_BLOCK = 8
+    SIGNALS_ROWS = 9
+    SIGNALS_POINTS = 10
 
 
 def pack(kind: Kind, header: dict[str, Any], tables: Sequence[pa.RecordBatch | bytes] = ()) -> bytes:
@@ -43,6 +47,11 @@ def pack(kind: Kind, header: dict[str, Any], tables: Sequence[pa.RecordBatch | b
     bodies = [table if isinstance(table, bytes) else _written(table) for table in tables]
     head = json.dumps({**header, "lengths": [len(body) for body in bodies]}, separators=(",", ":")).encode()
     return b"".join([_HEAD.pack(b"WQ", VERSION, kind, len(head)), head, *bodies])
+
+
+def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """A table as one batch, also where it has no rows."""
+    return next(iter(table.combine_chunks().to_batches()), pa.RecordBatch.from_pylist([], table.schema))
 
 
 def _written(table: pa.RecordBatch) -> pa.Buffer:

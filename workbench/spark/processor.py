@@ -32,8 +32,9 @@ OUTPUT = StructType(
     [StructField("payload", BinaryType()), StructField("bucket", IntegerType()), StructField("token", StringType())]
 )
 
-_CONTENT = StructType([StructField("content", BinaryType())])
-_BLOCK = StructType([StructField("block", LongType())])
+#: Values of the state, and the keys of its map.
+CONTENT = StructType([StructField("content", BinaryType())])
+BLOCK = StructType([StructField("block", LongType())])
 
 _residents = Residents()
 
@@ -53,9 +54,9 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
 
     def init(self, handle: Any) -> None:
         """Called by Spark once per task."""
-        self._meta = handle.getValueState("meta", _CONTENT)
-        self._plan = handle.getValueState("plan", _CONTENT)
-        self._blocks = handle.getMapState("blocks", _BLOCK, _CONTENT)
+        self._meta = handle.getValueState("meta", CONTENT)
+        self._plan = handle.getValueState("plan", CONTENT)
+        self._blocks = handle.getMapState("blocks", BLOCK, CONTENT)
 
     def handleInputRows(self, key: tuple[int], rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """All messages of one bucket and micro-batch; yields exactly one row."""

@@ -15,8 +15,12 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, StructField, StructType, TimestampType
 
-from workbench.errors import SourceError, did_you_mean
-from workbench.runtime.signal_tables import run
+from workbench.errors import SourceError
+from workbench.runtime.signal_tables import check, run
+from workbench.spark.frames import at_home_in, check_time, column, columns_of, schema_of
+from workbench.spark.session import bucket_count, is_local, session_like, this_python
+from workbench.spark.shipping import ship
+from workbench.spark.signal_stream import SignalTask, stream_on_spark
 from workbench.temporal import Program
 from workbench.time import LIMIT
 
@@ -26,31 +30,47 @@ if TYPE_CHECKING:
 _PIECE = "__piece"
 
 
-def on_spark(program: Program, frame: DataFrame, time: str, by: Sequence[str], cut: int) -> DataFrame:
-    """Keys, time and outputs of all points, as a DataFrame; pieces of ``cut`` microseconds."""
+def on_spark(
+    program: Program, frame: DataFrame, time: str, by: Sequence[str], cut: int, delay: int | None, buckets: int | None
+) -> DataFrame:
+    """Keys, time and outputs of all points, as a DataFrame.
+
+    A batch frame is cut into pieces of ``cut`` microseconds; of a streaming one a point is given once, when rows are
+    ``delay`` microseconds beyond all that it depends on.
+    """
     if len(program.sources) > 1:
         raise SourceError(f"signals on Spark read one DataFrame, this program reads {len(program.sources)} tables")
-    if frame.isStreaming:
-        raise SourceError("signals on Spark are for batch DataFrames, this one is streaming")
-    columns = list(dict.fromkeys([*by, time, *program.columns[program.at]]))
-    for name in columns:
-        if name not in frame.columns:
-            raise SourceError(f"the DataFrame has no column `{name}`", hint=did_you_mean(name, frame.columns))
-    if not isinstance(frame.schema[time].dataType, TimestampType):
-        raise SourceError(f"the time `{time}` is `{frame.schema[time].dataType.simpleString()}`, not a timestamp")
+    if not frame.isStreaming and (delay is not None or buckets is not None):
+        raise SourceError("`delay` and `buckets` are for streaming DataFrames, this one is a batch")
+    check_time(frame, time, program.at)
+    check(program, {program.at: schema_of(frame).empty_table()}, time, by)
+    rows = columns_of(frame, dict.fromkeys([*by, time, *program.columns[program.at]]))
+    fields = [rows.schema[name] for name in by]
+    fields += [StructField(time, TimestampType()), *(StructField(name, DoubleType()) for name in program.outputs)]
+    context = frame.sparkSession.sparkContext
+    if not is_local(context):
+        ship(context)
+    with this_python(context):
+        if not frame.isStreaming:
+            return _batch(program, rows, time, tuple(by), cut, StructType(fields))
+        rows = at_home_in(session_like(frame.sparkSession), rows)
+        task = SignalTask(program, time, tuple(by), delay or 0, buckets or bucket_count(context))
+        return stream_on_spark(task, rows, StructType(fields))
+
+
+def _batch(
+    program: Program, rows: DataFrame, time: str, by: tuple[str, ...], cut: int, schema: StructType
+) -> DataFrame:
     reach = program.boundaries.sources[program.at]
     bounded = not (reach.before or reach.after) and program.every is None
-    rows = frame.select(*columns)
-    micros = F.unix_micros(F.col(time))
+    micros = F.unix_micros(column(time))
     if bounded:
         pieces = F.explode(F.sequence(_piece_of(micros - reach.ahead, cut), _piece_of(micros + reach.back, cut)))
     else:
         pieces = F.lit(0).cast("long")
-    fields = [frame.schema[name] for name in by]
-    fields += [StructField(time, TimestampType()), *(StructField(name, DoubleType()) for name in program.outputs)]
-    task = _Piece(program, time, tuple(by), cut if bounded else 0)
-    grouped = rows.withColumn(_PIECE, pieces).groupBy(*by, _PIECE)
-    return grouped.applyInArrow(lambda table: task(table), StructType(fields))
+    task = _Piece(program, time, by, cut if bounded else 0)
+    grouped = rows.withColumn(_PIECE, pieces).groupBy(*map(column, by), _PIECE)
+    return grouped.applyInArrow(lambda table: task(table), schema)
 
 
 def _piece_of(micros: Column, cut: int) -> Column:
