@@ -17,7 +17,7 @@ from pyspark.sql.types import DoubleType, StructField, StructType, TimestampType
 
 from workbench.errors import SourceError
 from workbench.runtime.signal_tables import check, run
-from workbench.spark.frames import at_home_in, check_time, column, columns_of, schema_of
+from workbench.spark.frames import at_home_in, check_time, column, columns_of, handing_over, schema_of
 from workbench.spark.session import bucket_count, is_local, session_like, this_python
 from workbench.spark.shipping import ship
 from workbench.spark.signal_stream import SignalTask, stream_on_spark
@@ -53,7 +53,10 @@ def on_spark(
     with this_python(context):
         if not frame.isStreaming:
             return _batch(program, rows, time, tuple(by), cut, StructType(fields))
-        rows = at_home_in(session_like(frame.sparkSession), rows)
+        session = session_like(frame.sparkSession)
+        for name, value in handing_over(frame, schema_of(rows)).items():
+            session.conf.set(name, value)
+        rows = at_home_in(session, rows)
         task = SignalTask(program, time, tuple(by), delay or 0, buckets or bucket_count(context))
         return stream_on_spark(task, rows, StructType(fields))
 
