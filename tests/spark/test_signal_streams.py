@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import workbench
+from tests.spark.events import wait_for
 from workbench.errors import SourceError
 from workbench.session import Session
 
@@ -122,3 +123,33 @@ def test_what_is_for_streams_alone(spark: Any) -> None:
         trend().on_spark(batch, time="ts", by="symbol", delay="1 s")
     with pytest.raises(SourceError, match="no column `when`"):
         trend().on_spark(batch, time="when", by="symbol")
+
+
+def test_a_second_query_on_signals_that_run(spark: Any, trades: pd.DataFrame, tmp_path: Path) -> None:
+    """The plan changes while it runs: the points go on where they were, each once, for both queries."""
+    write(trades, tmp_path / "in", 0, FILES // 2)
+    points = trend().on_spark(files(spark, tmp_path / "in"), time="ts", by="symbol", delay=DELAY)
+    session = Session()
+    session.source("trend", points, time="ts", delay="0 s")
+    sql = "SELECT count(*) AS n, sum(before) AS total FROM trend GROUP BY window(ts, '10 s')"
+    handles = [session.start(session.parse(sql, name="first"))[0]]
+    assert handles[0].wait_for_results(120)
+    handles += session.start(session.parse(sql.replace("n,", "m,"), name="second"))
+    write(trades, tmp_path / "in", FILES // 2, FILES)
+    wanted = fast_of(trades)
+    wanted = wanted[wanted["ts"] < trades["ts"].max() - DELAY]
+    whole = wanted.groupby(wanted["ts"].dt.floor("10s").rename("window_start"))["before"].agg(["size", "sum"])
+    whole = whole[:-1]  # the last window is still open
+    ends = [whole.index.max()] * 2
+    wait_for(lambda: [final(each).index.max() for each in handles] == ends, 120, "the last windows")
+    first, second = map(final, handles)
+    session.stop_all()
+    assert first["n"].tolist() == whole["size"].tolist()
+    np.testing.assert_allclose(first["total"], whole["sum"])
+    later = whole[whole.index >= second.index.min()]
+    assert 10 < len(later) < len(whole)
+    assert second["m"].tolist() == later["size"].tolist()
+
+
+def final(handle: Any) -> pd.DataFrame:
+    return handle.results(status="final", format="arrow").to_pandas().set_index("window_start").sort_index()
