@@ -19,7 +19,7 @@ from workbench.algebra import PARTIALS as KINDS
 from workbench.algebra import PartialKind
 from workbench.codegen import modules
 from workbench.codegen.text import KernelText
-from workbench.temporal.nodes import Apply, Constant, Node, Reduce, Reducer, Sample
+from workbench.temporal.nodes import Apply, Constant, Node, Reduce, Reducer, Sample, per_row
 from workbench.temporal.program import PARTIALS, POINTS, Pointer, Program, Slide, Stage, slide_of
 
 #: Points at a time.
@@ -138,8 +138,8 @@ class _ProgramText:
                     self.lifted.setdefault((slide.operand, kind), f"x{len(self.lifted)}_")
 
     def missing(self, node: Node) -> bool:
-        """Whether an operand may be without a value at a row or point."""
-        if isinstance(node, Sample):
+        """Whether an operand may be without a value at a row or point: before the first row, for one."""
+        if isinstance(node, Sample) and per_row(node) is not None:
             return (node.source, node.column) in self.nullable
         return True
 

@@ -73,12 +73,24 @@ def table_of(program: Program, points: Points, keys: pa.Table, time: pa.Field, b
     return pa.table(columns)
 
 
-def check(program: Program, tables: Mapping[str, pa.Table], time: str, by: Sequence[str]) -> None:
-    """Raises SourceError or QueryError for what is not there or does not fit, before anything runs."""
+def check(
+    program: Program,
+    tables: Mapping[str, pa.Table],
+    time: str,
+    by: Sequence[str],
+    only: Sequence[str] | None = None,
+) -> None:
+    """Raises SourceError or QueryError for what is not there or does not fit, before anything runs.
+
+    ``only`` are the sources that are asked for where that is not all of the program's.
+    """
+    for name in only or ():
+        if name not in program.sources:
+            raise SourceError(f"the program reads no table `{name}`", hint=did_you_mean(name, program.sources))
     taken = [name for name in program.outputs if name in (time, *by)]
     if taken:
         raise QueryError(f"`{taken[0]}` is the name of an output and of the time or a key", hint="name it otherwise")
-    for source in program.sources:
+    for source in program.sources if only is None else only:
         if source not in tables:
             raise SourceError(f"there is no table `{source}`", hint=did_you_mean(source, tables))
         schema = tables[source].schema

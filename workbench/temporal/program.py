@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from workbench.errors import QueryError
-from workbench.temporal.boundaries import Boundaries, resolve
+from workbench.temporal.boundaries import Boundaries, Reach, resolve
 from workbench.temporal.expressions import DEFAULT, Expression, operand, sources_of
 from workbench.temporal.nodes import Apply, Node, Reduce, Reducer, Sample, Trailing, per_row, united, walk, written
 from workbench.time import format_duration
@@ -103,6 +103,11 @@ class Program:
     def boundaries(self) -> Boundaries:
         """Which rows a stretch of time depends on."""
         return resolve(self.outputs.values())
+
+    def reach(self, source: str) -> Reach:
+        """How far around a stretch of points the rows of a source are needed, as points of the domain too."""
+        reach = self.boundaries.sources.get(source, Reach())
+        return reach | Reach(self.boundaries.points) if source == self.at else reach
 
     def nodes(self) -> Iterator[Node]:
         """All nodes of all outputs, each once, those that a node is computed from before it."""
