@@ -109,6 +109,31 @@ def test_windows_over_signals(spark: Any, trades: pd.DataFrame, tmp_path: Path) 
     np.testing.assert_allclose(found["high"], expected["high"], rtol=1e-12)
 
 
+def test_two_tables_join_in_time(spark: Any, trades: pd.DataFrame, tmp_path: Path) -> None:
+    """Each trade with the quote that held, as pandas joins them; as streams, one ahead of the other, and batches."""
+    quotes = trades.assign(ts=trades["ts"] + pd.Timedelta("350ms"), price=trades["price"] + 0.5)
+    quotes = quotes[quotes["symbol"] != "C"].iloc[: len(quotes) * 2 // 3]
+    write(trades, tmp_path / "trades", 0, FILES)
+    write(quotes, tmp_path / "quotes", 0, FILES)
+    bid, price = workbench.signal("price", of="quotes"), workbench.signal("price", of="trades")
+    over = workbench.signals(over=price - bid, high=bid.window("10 s").max(), at="trades")
+    streams = {name: files(spark, tmp_path / name) for name in ("quotes", "trades")}
+    run(over.on_spark(streams, time="ts", by="symbol", delay=DELAY), tmp_path / "out")
+    found = pd.read_parquet(tmp_path / "out").sort_values("ts", ignore_index=True)
+    whole = {name: spark.read.parquet(str(tmp_path / name)) for name in streams}
+    batch = over.on_spark(whole, time="ts", by="symbol").toPandas().sort_values("ts", ignore_index=True)
+    sides = [
+        each.fillna({"symbol": ""}).sort_values("ts") for each in (trades, quotes.rename(columns={"price": "bid"}))
+    ]
+    wanted = pd.merge_asof(*sides, on="ts", by="symbol")
+    assert len(batch) == len(wanted)
+    np.testing.assert_allclose(batch["over"], wanted["price"] - wanted["bid"])
+    settled = wanted[wanted["ts"] < quotes["ts"].max() - DELAY]
+    assert len(found) == len(settled) > 2_000
+    np.testing.assert_allclose(found["over"], settled["price"] - settled["bid"])
+    pd.testing.assert_frame_equal(found, batch[: len(found)])
+
+
 def test_a_checkpoint_of_other_buckets_is_refused(spark: Any, trades: pd.DataFrame, tmp_path: Path) -> None:
     write(trades, tmp_path / "in", 0, 2)
     run(trend().on_spark(files(spark, tmp_path / "in"), time="ts", by="symbol", buckets=2), tmp_path / "out")
@@ -123,6 +148,10 @@ def test_what_is_for_streams_alone(spark: Any) -> None:
         trend().on_spark(batch, time="ts", by="symbol", delay="1 s")
     with pytest.raises(SourceError, match="no column `when`"):
         trend().on_spark(batch, time="when", by="symbol")
+    with pytest.raises(SourceError, match="reads no table `row`"):
+        trend().on_spark({"row": batch}, time="ts", by="symbol")
+    with pytest.raises(SourceError, match="there is no DataFrame `rows`"):
+        trend().on_spark({}, time="ts", by="symbol")
 
 
 def test_a_second_query_on_signals_that_run(spark: Any, trades: pd.DataFrame, tmp_path: Path) -> None:

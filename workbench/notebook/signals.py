@@ -65,7 +65,7 @@ class Signals:
 
     def on_spark(
         self,
-        frame: DataFrame,
+        frame: DataFrame | Mapping[str, DataFrame],
         *,
         time: str,
         by: str | Sequence[str] = (),
@@ -73,7 +73,7 @@ class Signals:
         delay: str | timedelta | None = None,
         buckets: int | None = None,
     ) -> DataFrame:
-        """All values over a DataFrame of Spark's, by key and time, as a DataFrame. Lazy, as Spark is.
+        """All values over a DataFrame of Spark's, or several by the signals' names, by key and time. Lazy.
 
         A batch: keys and pieces of time are its tasks. Each piece of ``cut`` gets its own rows and those around it
         that boundary resolution asks for, so no task waits for another.
@@ -86,7 +86,8 @@ class Signals:
         from workbench.spark.signals import on_spark
 
         behind = None if delay is None else duration(delay, "`delay`")
-        return on_spark(self.program, frame, time, _names(by), duration(cut, "`cut`"), behind, buckets)
+        frames = dict(frame) if isinstance(frame, Mapping) else {self.program.at: frame}
+        return on_spark(self.program, frames, time, _names(by), duration(cut, "`cut`"), behind, buckets)
 
 
 def signals(

@@ -59,10 +59,10 @@ class SignalStream:
         """Rows in the state."""
         return sum(map(len, self._rows.values()))
 
-    def push(self, tables: pa.Table | Mapping[str, pa.Table], newest: Mapping[str, int] | None = None) -> pa.Table:
+    def push(self, tables: pa.Table | Mapping[str, pa.Table], newest: Iterable[tuple[str, int]] = ()) -> pa.Table:
         """Take in some rows, of one table or of some by name; the points that are settled by them.
 
-        ``newest`` are the times that rows have reached which go elsewhere, where this is one of several streams.
+        ``newest`` are times that rows of a table have reached which go to other streams, each of which has some keys.
         """
         program = self._program
         given = dict(tables) if isinstance(tables, Mapping) else {program.at: tables}
@@ -83,7 +83,7 @@ class SignalStream:
             self.late += len(rows) - len(on_time)
             self._newest[name] = max(self._newest[name], int(rows.times.max(initial=-LIMIT)))
             self._rows[name].add(rows.take(on_time))
-        for name, time in (newest or {}).items():
+        for name, time in newest:
             self._newest[name] = max(self._newest[name], time)
         return self._settled(self.watermark)
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from workbench.runtime.signal_stream import SignalStream
     from workbench.temporal import Program
 
-_BUCKET = "__bucket"
+#: The columns that rows get: the number of their table, and of their bucket.
+OF, _BUCKET = "__of", "__bucket"
 _META = StructType([*CONTENT, StructField("buckets", IntegerType())])
 _POINTS = "payload binary, points bigint, late bigint"
 #: Metrics of one query need names of their own.
@@ -54,6 +55,27 @@ class SignalTask:
         from workbench.runtime.signal_stream import SignalStream
 
         return SignalStream(self.program, self.time, self.by, self.delay)
+
+
+def read_as(place: int, column: str) -> str:
+    """The name of a column of a table where all tables are one."""
+    return f"__{place}_{column}"
+
+
+def apart(program: Program, rows: pa.Table) -> dict[str, pa.Table]:
+    """The rows of each table, under their own names."""
+    import pyarrow.compute as pc
+
+    found = {}
+    for place, name in enumerate(program.sources):
+        own = rows.filter(pc.equal(rows.column(OF), place)) if len(program.sources) > 1 else rows
+        other = {
+            read_as(n, each) for n, of in enumerate(program.sources) if n != place for each in program.columns[of]
+        }
+        own = own.drop_columns([OF, *other])
+        mine = {read_as(place, each): each for each in program.columns[name]}
+        found[name] = own.rename_columns([mine.get(each, each) for each in own.column_names])
+    return found
 
 
 def stream_on_spark(task: SignalTask, rows: DataFrame, schema: StructType) -> DataFrame:
@@ -87,7 +109,10 @@ class _Messages:
         if not parts:
             return
         table = pa.Table.from_batches(parts)
-        newest = pc.max(table.column(self._task.time)).cast(pa.int64()).as_py()
+        newest = {
+            name: pc.max(own.column(self._task.time)).cast(pa.int64()).as_py()
+            for name, own in apart(self._task.program, table).items()
+        }
         header = {"task": TaskContext.get().partitionId(), "newest": newest}
         keys = range(self._task.buckets)
         own = (table.filter(pc.equal(table.column(_BUCKET), key)).drop_columns([_BUCKET]) for key in keys)
@@ -110,15 +135,15 @@ class SignalProcessor(StatefulProcessor):  # type: ignore[misc]
         """All messages of one bucket and micro-batch; yields exactly one row."""
         settle()
         from workbench.runtime import wire
-        from workbench.time import LIMIT
 
         stream = self._restored()
         late = stream.late
         # Rows of one time count in the order of their arrival, which is to be the same if this runs again.
         opened = [wire.unpack(wire.Kind.SIGNALS_ROWS, bytes(row.payload)) for row in rows]
         opened.sort(key=lambda message: message[0]["task"])
-        newest = max((header["newest"] for header, _ in opened if header["newest"] is not None), default=-LIMIT)
-        points = stream.push(pa.Table.from_batches([table for _, (table,) in opened]), newest)
+        rows = pa.Table.from_batches([table for _, (table,) in opened])
+        newest = [time for header, _ in opened for time in header["newest"].items() if time[1] is not None]
+        points = stream.push(apart(self._task.program, rows), newest)
         changes = stream.changes()
         for block, content in changes.put.items():
             self._blocks.updateValue((block,), (content,))
