@@ -36,7 +36,7 @@ def strip_html(status: Mapping[str, Any], level: str, error: str | None = None) 
     facts += [_fact(name, write(status[entry])) for entry, name, write in _FACTS if status.get(entry) is not None]
     line = "".join(f'<span style="white-space:nowrap">{fact}</span>' for fact in facts)
     html = (
-        f'<div style="display:flex;flex-wrap:wrap;gap:2px 22px;font:13px {theme.FONT};color:var(--wq-ink);'
+        f'<div style="display:flex;flex-wrap:wrap;gap:2px 14px;font:13px {theme.FONT};color:var(--wq-ink);'
         f'font-variant-numeric:tabular-nums">{line}</div>'
     )
     text = error or status.get("error")
