@@ -150,6 +150,8 @@ def test_what_is_for_streams_alone(spark: Any) -> None:
         trend().on_spark(batch, time="when", by="symbol")
     with pytest.raises(SourceError, match="reads no table `row`"):
         trend().on_spark({"row": batch}, time="ts", by="symbol")
+    with pytest.raises(SourceError, match="read its DataFrames, got `list`"):
+        trend().on_spark([1], time="ts", by="symbol")
     with pytest.raises(SourceError, match="there is no DataFrame `rows`"):
         trend().on_spark({}, time="ts", by="symbol")
 

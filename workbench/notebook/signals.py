@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from workbench.errors import SourceError
+from workbench.session.frames import classic, is_frame
 from workbench.temporal import Expression, duration, program
 
 if TYPE_CHECKING:
@@ -83,10 +84,16 @@ class Signals:
         to come depend on are Spark's state. Keys are dealt to ``buckets`` (one for each core), whose number belongs
         to a checkpoint. The result has a session of its own, with the settings that state needs.
         """
+        given = dict(frame) if isinstance(frame, Mapping) else {self.program.at: frame}
+        for each in given.values():
+            if not is_frame(each):
+                raise SourceError(
+                    f"signals on Spark read its DataFrames, got `{type(each).__name__}`", hint="`.run(...)`"
+                )
+        frames = {name: classic(each) for name, each in given.items()}
         from workbench.spark.signals import on_spark
 
         behind = None if delay is None else duration(delay, "`delay`")
-        frames = dict(frame) if isinstance(frame, Mapping) else {self.program.at: frame}
         return on_spark(self.program, frames, time, _names(by), duration(cut, "`cut`"), behind, buckets)
 
 
