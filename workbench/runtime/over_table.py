@@ -196,7 +196,8 @@ class OverTable:
             if fields is not None and out is not None:
                 list(pool.map(partial(kernel.united, at, fields, out), self._parts(len(at) - 1)))
             united.append(out)
-        return moments, np.searchsorted(at, runs), at, united
+        # In the type of ``at``, which would be converted as a whole otherwise.
+        return moments, np.searchsorted(at, runs.astype(at.dtype)), at, united
 
     def _parts(self, rows: int) -> list[tuple[int, int]]:
         """A part of the rows for each thread."""
