@@ -160,14 +160,13 @@ class Shelves:
         """
         shelf = self._known.get((targets, version))
         if shelf is None:
-            found: dict[Store, list[int]] = {}
-            labels: dict[Store, tuple[str, ...] | None] = {}
+            members: dict[Store, Member] = {}
             for number, name in enumerate(targets.names):
                 place = find(name)
                 if place is not None:
-                    found.setdefault(place[0], []).append(number)
-                    labels[place[0]] = place[1]
-            members = {store: Member(tuple(numbers), labels[store]) for store, numbers in found.items()}
+                    store, labels = place
+                    known = members.get(store)
+                    members[store] = Member((number,) if known is None else (*known.targets, number), labels)
             shelf = self._known[targets, version] = Shelf(members)
         return shelf
 

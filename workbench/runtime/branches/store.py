@@ -73,6 +73,11 @@ class SliceStore:
         return np.searchsorted(self.starts, times) + self._head
 
     @property
+    def begin(self) -> int:
+        """The matrix row of the oldest slice."""
+        return self._head
+
+    @property
     def end(self) -> int:
         """The matrix row after the newest slice."""
         return self._size
