@@ -162,21 +162,34 @@ def _among(times: Array, edges: Array) -> Array:
 
 
 def _search(times: Array, edges: Array, bounds: Array) -> None:
-    """From the last edge on in longer and longer steps, then by halving: all near what was just looked at."""
-    low = 0
+    """From where rows that are evenly apart would reach an edge, in longer and longer steps, then by halving.
+
+    All of it is near what was just looked at, or near the answer: rows are far away in memory.
+    """
+    low, passed = 0, times[0] if times.size else 0
+    rate = times.size / max(times[times.size - 1] - passed, 1) if times.size else 0.0
     for i in range(edges.size):
         edge, hop = edges[i], 1
-        while low + hop <= times.size and times[np.uint64(low + hop - 1)] < edge:
-            low += hop
-            hop *= 2
-        high = min(low + hop - 1, times.size)
+        at = min(low + int(max(edge - passed, 0) * rate), times.size)
+        if at < times.size and times[np.uint64(at)] < edge:
+            low = at + 1
+            while low + hop <= times.size and times[np.uint64(low + hop - 1)] < edge:
+                low += hop
+                hop *= 2
+            high = min(low + hop - 1, times.size)
+        else:
+            high = at
+            while high - hop >= low and times[np.uint64(high - hop)] >= edge:
+                high -= hop
+                hop *= 2
+            low = max(low, high - hop + 1)
         while low < high:
             middle = (low + high) // 2
             if times[np.uint64(middle)] < edge:
                 low = middle + 1
             else:
                 high = middle
-        bounds[i] = low
+        bounds[i], passed = low, edge
     bounds[edges.size] = times.size
 
 
@@ -254,20 +267,51 @@ _locating = Later(_locate, [(_sealed(NO_EDGES), np.int64(0), *[NO_EDGES] * 3, 0)
 
 def _edges_between(first: int, last: int, edges: Progressions, others: Array, most: int) -> Array | None:
     """The edge at or before ``first`` and all in ``(first, last]``, ascending; None if more than ``most``."""
-    periods, phases = np.array(edges, np.int64).reshape(-1, 2).T
+    found = _of_progressions(first, last, np.asarray(edges, np.int64).reshape(-1, 2), most)
+    if found is None:
+        return None
+    if len(others):
+        listed = others[max(0, np.searchsorted(others, first, "right") - 1) : np.searchsorted(others, last, "right")]
+        found = np.append(found, listed)
+    found.sort()  # np.unique hashes first, which takes longer for these few
+    found = found[np.append(True, found[1:] != found[:-1])]
+    return found[max(0, int(np.searchsorted(found, first, "right")) - 1) :]
+
+
+def _of_progressions(first: int, last: int, edges: Array, most: int) -> Array | None:
+    """The latest edge of progressions at or before ``first``, or ``BEFORE``, and all in ``(first, last]``."""
+    compiled = _listing.ready()
+    if compiled is not None:
+        found = np.empty(most + 1, np.int64)
+        count = compiled(first, last, edges, found)
+        return None if count < 0 else found[:count]
+    periods, phases = edges.T
     before = first - (first - phases) % periods
     counts = np.maximum((last - before) // periods, 0)
     if counts.sum() > most:
         return None
-    listed = others[np.searchsorted(others, first, "right") :]
-    earlier = others[len(others) - len(listed) - 1] if len(listed) < len(others) else BEFORE
-    start = max(int(before.max()) if len(before) else BEFORE, int(earlier))
     progression = np.repeat(np.arange(len(counts)), counts)
     step = np.arange(1, len(progression) + 1) - np.repeat(np.cumsum(counts) - counts, counts)
-    inner = before[progression] + step * periods[progression]
-    found = np.concatenate([[start], inner, listed[listed <= last]]).astype(np.int64)
-    found.sort()  # np.unique hashes first, which takes longer for these few
-    return found[np.append(True, found[1:] != found[:-1])]
+    return np.append(before.max(initial=BEFORE), before[progression] + step * periods[progression])
+
+
+def _list(first: int, last: int, edges: Array, found: Array) -> int:
+    count, start = 1, BEFORE
+    for i in range(len(edges)):
+        period = edges[i, 0]
+        edge = first - (first - edges[i, 1]) % period
+        start = max(start, edge)
+        while edge <= last - period:
+            edge += period
+            if count == found.size:
+                return -1
+            found[count] = edge
+            count += 1
+    found[0] = start
+    return count
+
+
+_listing = Later(_list, [(0, 0, np.zeros((0, 2), np.int64), np.zeros(1, np.int64))])
 
 
 def slice_starts(times: Array, edges: Progressions, others: Array = NO_EDGES) -> Array:
