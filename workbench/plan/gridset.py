@@ -13,6 +13,7 @@ from workbench.kernels.lookup import first_at
 from workbench.logical import ContextFree, Window
 from workbench.plan.grid import Bounds
 from workbench.plan.grids import grid_of
+from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
 
@@ -89,13 +90,13 @@ class GridSet:
         begins = self._offset[kind] + numbers * self._slide[kind]
         found = self._over(starts, self._periodic[kind], begins, begins + self._size[kind])
         used = found.first < found.last
+        ends = found.bounds.ends
         for place, span in enumerate(spans):
             if span.slices is not starts:
-                mine = np.repeat(np.tile(np.arange(len(spans)) == place, len(count)), each)
-                some = np.zeros(len(starts) + 1, np.int64)
-                some[first_at(starts, span.slices) + 1] = 1
-                before = np.cumsum(some)
-                used &= ~mine | (before[found.first] < before[found.last])
+                later = spans[place + 1].after if place + 1 < len(spans) else LIMIT
+                mine = np.flatnonzero((ends > span.after) & (ends <= later))
+                own = self._over(span.slices, mine, found.bounds.starts[mine], ends[mine])
+                used[mine] = own.first < own.last
         found = found if used.all() else found[used]
         alone = [[*self._others, *wide] for _, _, wide in near]
         single = [(span, place) for span, places in zip(spans, alone, strict=True) for place in places]

@@ -183,7 +183,8 @@ def emit(
         if wanted is not None:
             present &= wanted if mine is None else wanted[mine]
         cells = np.flatnonzero(present)
-        rows, columns = np.divmod(cells, counts.shape[1])
+        rows = cells // counts.shape[1]
+        columns = cells - rows * counts.shape[1]  # np.divmod takes ten times as long
         windows = rows if mine is None else mine[rows]
         lowered = _lowered(
             group.entry,

@@ -113,7 +113,7 @@ class SliceWindows(Branch):
         kinds, bounds, begin = chosen.kinds, chosen.bounds, self.store.begin
         ranges = Ranges(kinds, chosen.first + begin, chosen.last + begin)
         found = self._assembler.assemble(self._fold, self._assemblies, ranges, self.store)
-        status = np.where(bounds.ends <= clock.after, Status.FINAL, Status.PROVISIONAL).astype(np.int8)
+        status = np.where(bounds.ends <= clock.after, np.int8(Status.FINAL), np.int8(Status.PROVISIONAL))
         revised = bounds.ends <= clock.before
         wanted = revisions = None
         if revised.any():
