@@ -267,7 +267,7 @@ _locating = Later(_locate, [(_sealed(NO_EDGES), np.int64(0), *[NO_EDGES] * 3, 0)
 
 def _edges_between(first: int, last: int, edges: Progressions, others: Array, most: int) -> Array | None:
     """The edge at or before ``first`` and all in ``(first, last]``, ascending; None if more than ``most``."""
-    found = _of_progressions(first, last, np.asarray(edges, np.int64).reshape(-1, 2), most)
+    found = _of_progressions(first, last, np.ascontiguousarray(edges, np.int64).reshape(-1, 2), most)
     if found is None:
         return None
     if len(others):

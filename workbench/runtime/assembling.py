@@ -112,9 +112,11 @@ class Assembler:
         """Which of the assemblies use a partial, for each that some do; remembered for those of the last call."""
         known, used = self._uses.get(fold, ((), {}))
         if known is not assemblies:
+            shapes: dict[Any, int] = {}
+            shape = np.array([shapes.setdefault(assembly.partials, len(shapes)) for assembly in assemblies])
             used = {
-                partial: np.array([partial in assembly.partials for assembly in assemblies])
-                for partial in sorted({partial for assembly in assemblies for partial in assembly.partials})
+                partial: np.array([partial in partials for partials in shapes])[shape]
+                for partial in sorted({partial for partials in shapes for partial in partials})
             }
             self._uses[fold] = assemblies, used
         return used
