@@ -69,6 +69,8 @@ class GridSet:
         self._size, self._slide, self._offset = (
             np.array([getattr(window, side) for window in periodic], np.int64) for side in ("size", "slide", "offset")
         )
+        # What was asked last: a micro-batch begins where the one before has ended.
+        self._opened: tuple[int | None, int] = None, 0
 
     def __len__(self) -> int:
         return len(self._grids)
@@ -147,6 +149,11 @@ class GridSet:
 
     def open_from(self, time: int) -> int:
         """The start of the earliest window of all kinds that ends after a time."""
+        if self._opened[0] != time:
+            self._opened = time, self._open_from(time)
+        return self._opened[1]
+
+    def _open_from(self, time: int) -> int:
         begins = self._offset + (self._closed(time) + 1) * self._slide
         others = [self._grids[place].open_from(time) for place in self._others]
         return min(others + ([int(begins.min())] if len(begins) else []))

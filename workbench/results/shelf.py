@@ -163,7 +163,8 @@ class Shelves:
                 place = find(name)
                 if place is not None:
                     store, label = place
-                    members[store] = (*members.get(store, ()), number)
+                    known = members.get(store)
+                    members[store] = (number,) if known is None else (*known, number)
                     if label is not None:
                         labels[store] = label
             shelf = self._known[targets, version] = Shelf(members, labels)
