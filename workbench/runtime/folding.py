@@ -251,10 +251,12 @@ def cut_batch(batch: pa.RecordBatch, plan: SharedPlan) -> Cut:
     edges = plan.progressions
     if not len(stamps):
         return Cut(batch, slices_of(np.zeros(0, np.int64), edges), -LIMIT, stamps)
-    unit = _UNITS.get(stamps.type.unit)
-    times, unit = (micros(stamps, name), 1) if unit is None else (stamps.view(pa.int64()).to_numpy(), unit)
+    unit = _UNITS.get(stamps.type.unit, 0)
+    times, unit = (stamps.view(pa.int64()).to_numpy(), unit) if unit else (micros(stamps, name), 1)
     extent = extent_of(times)
     first, last = extent.first * unit, extent.last * unit
+    if max(abs(first), abs(last)) > LIMIT:
+        micros(stamps, name)  # which says it of what does not fit
     require_near(plan, first, last)
     return Cut(batch, slices_of(times, edges, _other_edges(plan, first, last), extent, unit), last, stamps)
 
