@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ BEFORE = -(2**62)
 
 #: Rows to look at in one go: what is made of them stays in the cache of a core.
 _BLOCK = 1 << 16
+#: Rows for each slice, on the average, from which on a slice without any costs less than to find it out.
+_FEW = 16
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Slices:
     """The slices of rows, as runs: rows ``bounds[r] .. bounds[r + 1]`` are of the slice at ``starts[places[r]]``.
 
     Without ``bounds`` every row has a place of its own, as where rows come out of order. ``starts`` ascend and are
-    distinct.
+    distinct; some may have no row.
     """
 
     starts: Array
@@ -54,17 +56,49 @@ class Slices:
         return Slices(self.starts, self.places[first:last], bounds)
 
     def only(self, times: Array) -> Slices:
-        """Those of the rows that a mask keeps, or of each as often as ``times`` says.
-
-        ``starts`` stay; some may have no row left.
-        """
+        """Those of the rows that a mask keeps, or of each as often as ``times`` says; ``starts`` stay."""
         if self.bounds is None:
             return Slices(self.starts, np.repeat(self.places, times), None)
         kept = np.concatenate(([0], np.cumsum(times)))
         return Slices(self.starts, self.places, kept[self.bounds])
 
 
-def ordered(times: Array) -> bool:
+#: Rows that are looked at together: they stay in the nearest cache.
+_PIECE = 1 << 11
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The earliest and the latest of each ``_PIECE`` times, and whether no time is before the one before it."""
+
+    lows: Array
+    highs: Array
+    ordered: bool
+
+    @property
+    def first(self) -> int:
+        """The earliest time."""
+        return int(self.lows.min())
+
+    @property
+    def last(self) -> int:
+        """The latest time."""
+        return int(self.highs.max())
+
+
+def extent_of(times: Array) -> Extent:
+    """The extent of at least one time. Cost: one pass."""
+    begins = np.arange(0, len(times), _PIECE)
+    compiled = _surveying.ready()
+    if compiled is not None:
+        lows, highs = np.empty(len(begins), np.int64), np.empty(len(begins), np.int64)
+        return Extent(lows, highs, bool(compiled(_sealed(times), lows, highs)))
+    if _ordered(times):
+        return Extent(times[begins], times[np.append(begins[1:], len(times)) - 1], True)
+    return Extent(np.minimum.reduceat(times, begins), np.maximum.reduceat(times, begins), False)
+
+
+def _ordered(times: Array) -> bool:
     """Whether times never descend; ends at the first block where they do."""
     return all(
         bool((times[low + 1 : low + _BLOCK + 1] >= times[low : low + _BLOCK][: len(times) - low - 1]).all())
@@ -72,25 +106,49 @@ def ordered(times: Array) -> bool:
     )
 
 
+def _survey(times: Array, lows: Array, highs: Array) -> bool:
+    before, falls = times[0], 0
+    for piece in range(lows.size):
+        now = times[piece * _PIECE : (piece + 1) * _PIECE]
+        low, high = now[0], now[0]
+        falls += low < before
+        for i in range(1, now.size):
+            t = now[i]
+            low, high = min(low, t), max(high, t)
+            falls += t < now[np.uint64(i - 1)]
+        lows[piece], highs[piece], before = low, high, now[now.size - 1]
+    return falls == 0
+
+
 #: No further edges than those of progressions.
 NO_EDGES = np.zeros(0, np.int64)
 
 
-def cut(times: Array, edges: Progressions, others: Array = NO_EDGES, unit: int = 1) -> Slices | None:
-    """The slices of rows in order of time, or None where it would not be cheaper than to look at every row.
+def slices_of(
+    times: Array, edges: Progressions, others: Array = NO_EDGES, extent: Extent | None = None, unit: int = 1
+) -> Slices:
+    """The slices of rows in any order, ``extent`` that of their times if it is known.
 
     ``edges`` and ``others`` are as for :func:`slice_starts`, in microseconds; ``unit`` is the number of microseconds
-    that times count in. The edges from the first row to the last are listed and looked up among the rows: the cost is
-    that of :func:`ordered` and of the edges.
+    that times count in. The edges from the first row to the last are listed. If they are fewer than the rows, they
+    are looked up among rows in order, and rows in any other order among them.
     """
-    if not len(times) or not ordered(times):
-        return None
-    starts = _edges_between(int(times[0]) * unit, int(times[-1]) * unit, edges, others, len(times))
+    if not len(times):
+        return Slices(times, times, None)
+    extent = extent or extent_of(times)
+    starts = _edges_between(extent.first * unit, extent.last * unit, edges, others, len(times))
     if starts is None:
-        return None
-    bounds = _among(times, -(-starts // unit))
-    places = np.flatnonzero(bounds[1:] > bounds[:-1])
-    return Slices(starts[places], np.arange(len(places)), np.append(bounds[places], len(times)))
+        return number_slices(slice_starts(times * unit, edges, others))
+    reached = starts if unit == 1 else -(-starts // unit)
+    if extent.ordered:
+        bounds = _among(times, reached)
+        places = np.flatnonzero(bounds[1:] > bounds[:-1])
+        return Slices(starts[places], np.arange(len(places)), np.append(bounds[places], len(times)))
+    places = _places(times, reached, extent)
+    if len(starts) * _FEW <= len(times):
+        return Slices(starts, places, None)
+    used = np.bincount(places, minlength=len(starts)) > 0
+    return Slices(starts[used], (np.cumsum(used) - 1)[places], None)
 
 
 def _among(times: Array, edges: Array) -> Array:
@@ -104,21 +162,34 @@ def _among(times: Array, edges: Array) -> Array:
 
 
 def _search(times: Array, edges: Array, bounds: Array) -> None:
-    """From the last edge on in longer and longer steps, then by halving: all near what was just looked at."""
-    low = 0
+    """From where rows that are evenly apart would reach an edge, in longer and longer steps, then by halving.
+
+    All of it is near what was just looked at, or near the answer: rows are far away in memory.
+    """
+    low, passed = 0, times[0] if times.size else 0
+    rate = times.size / max(times[times.size - 1] - passed, 1) if times.size else 0.0
     for i in range(edges.size):
         edge, hop = edges[i], 1
-        while low + hop <= times.size and times[np.uint64(low + hop - 1)] < edge:
-            low += hop
-            hop *= 2
-        high = min(low + hop - 1, times.size)
+        at = min(low + int(max(edge - passed, 0) * rate), times.size)
+        if at < times.size and times[np.uint64(at)] < edge:
+            low = at + 1
+            while low + hop <= times.size and times[np.uint64(low + hop - 1)] < edge:
+                low += hop
+                hop *= 2
+            high = min(low + hop - 1, times.size)
+        else:
+            high = at
+            while high - hop >= low and times[np.uint64(high - hop)] >= edge:
+                high -= hop
+                hop *= 2
+            low = max(low, high - hop + 1)
         while low < high:
             middle = (low + high) // 2
             if times[np.uint64(middle)] < edge:
                 low = middle + 1
             else:
                 high = middle
-        bounds[i] = low
+        bounds[i], passed = low, edge
     bounds[edges.size] = times.size
 
 
@@ -132,114 +203,115 @@ def _sealed(times: Array) -> Array:
 _searching = Later(_search, [(_sealed(NO_EDGES), NO_EDGES, np.zeros(1, np.int64))])
 
 
-def slices_of(
-    times: Array,
-    edges: Progressions,
-    others: Array = NO_EDGES,
-    extent: tuple[int, int] | None = None,
-) -> Slices:
-    """The slices of rows in any order; times in microseconds, from ``extent[0]`` to ``extent[1]`` if that is known.
-
-    Where the edges between the first and the last row are fewer than the rows, each row is looked up among them.
-    """
-    if not len(times):
-        return Slices(times, times, None)
-    first, last = extent or (int(times.min()), int(times.max()))
-    starts = _edges_between(first, last, edges, others, len(times))
-    if starts is None:
-        return number_slices(slice_starts(times, edges, others))
-    places, used = _places(times, starts, last)
-    if used.all():
-        return Slices(starts, places, None)
-    return Slices(starts[used], (np.cumsum(used) - 1)[places], None)
+#: The most edges among the rows of a piece that each of them is compared with.
+_MOST = 24
+#: Ranges of time that rows are looked up by where there are more.
+_CELLS = 1 << 11
 
 
-#: Ranges of time that rows are looked up by, and rows at a time: both stay in the nearest cache.
-_CELLS, _PIECE = 1 << 11, 1 << 11
-
-
-def _places(times: Array, starts: Array, latest: int) -> tuple[Array, Array]:
-    """The place of each time's slice among ``starts``, and which slices have rows. No time is behind ``latest``."""
-    compiled = _compiled.ready()
+def _places(times: Array, starts: Array, extent: Extent) -> Array:
+    """The place of each time's slice among ``starts``. No time is before the first."""
+    compiled = _locating.ready()
     if compiled is None:
-        places = np.searchsorted(starts, times, "right") - 1
-        return places, np.bincount(places, minlength=len(starts)) > 0
-    shift = max(0, (latest - int(starts[0])).bit_length() - _CELLS.bit_length() + 1)
-    table = np.searchsorted(starts, starts[0] + (np.arange(_CELLS) << shift), "right")
+        return np.searchsorted(starts, times, "right") - 1
     ends = np.append(starts[1:], [2**63 - 1] * 3)
-    place = table - 1
-    found: tuple[Array, Array] = compiled(
-        _sealed(times), starts[0], ends, place.astype(np.int32), ends[place], ends[table], shift
-    )
-    return found[0], found[1][:-2]
+    lows, highs = (np.searchsorted(ends, side, "right") for side in (extent.lows, extent.highs))
+    places: Array = compiled(_sealed(times), starts[0], ends, lows, highs, extent.last)
+    return places
 
 
-def _locate(
-    times: Array, origin: int, ends: Array, table: Array, near: Array, far: Array, shift: int
-) -> tuple[Array, Array]:
-    """``table[c]`` is the slice in which the range from ``c << shift`` after the first edge on begins.
+def _locate(times: Array, origin: int, ends: Array, lows: Array, highs: Array, latest: int) -> Array:
+    """Piece by piece: rows are late by little, so those of a piece have few edges among them.
 
-    ``near[c]`` is where that slice ends, ``far[c]`` where the next one does. Late rows change the slice at random, so
-    the one step that many rows need is arithmetic: a processor that guesses which row needs it guesses wrong. A
-    second step is rare where slices are longer than ranges. Indices are unsigned, since numba would ask whether each
-    is negative.
+    To compare a whole piece with an edge is a run of SIMD instructions. Where there are too many edges, ``table[c]``
+    is the slice in which the range from ``c << shift`` after the first edge on begins, ``near[c]`` where that ends,
+    ``far[c]`` where the next one does; the one step that many rows need is arithmetic, since a processor that guesses
+    which row needs it guesses wrong. Indices are unsigned, since numba would ask whether each is negative.
     """
     # Fresh memory is what costs here, so places are short.
-    places, used, bits = np.empty(times.size, np.int32), np.zeros(ends.size, np.bool_), np.uint64(shift)
-    for low in range(0, times.size, _PIECE):
+    places, shift = np.empty(times.size, np.int32), np.uint64(0)
+    table, near, far = np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64)
+    for piece in range(lows.size):
+        low, first, last = piece * _PIECE, np.int32(lows[piece]), np.int32(highs[piece])
         now, own = times[low : low + _PIECE], places[low : low + _PIECE]
-        for i in range(now.size):
-            t = now[i]
-            cell = np.uint64(t - origin) >> bits
-            place = table[cell] + np.int32(t >= near[cell])
-            if t >= far[cell]:
-                while t >= ends[np.uint64(place)]:
-                    place += np.int32(1)
-            own[i] = place
-        # Apart from the loop above, which is then twice as fast.
+        if last - first <= _MOST:
+            for i in range(own.size):
+                own[i] = first
+            for j in range(first, last, 3):
+                a, b, c = ends[j], ends[j + 1], ends[j + 2]
+                for i in range(own.size):
+                    own[i] += np.int32(now[i] >= a) + np.int32(now[i] >= b) + np.int32(now[i] >= c)
+            continue
+        if not table.size:
+            table, near, far = np.empty(_CELLS, np.int32), np.empty(_CELLS, np.int64), np.empty(_CELLS, np.int64)
+            while np.uint64(latest - origin) >> shift >= np.uint64(_CELLS):
+                shift += np.uint64(1)
+            place = 0
+            for c in range(_CELLS):
+                while origin + (c << np.int64(shift)) >= ends[place]:
+                    place += 1
+                table[c], near[c], far[c] = place, ends[place], ends[place + 1]
         for i in range(own.size):
-            used[np.uint64(own[i])] = True
-    return places, used
+            t = now[i]
+            cell = np.uint64(t - origin) >> shift
+            own[i] = table[cell] + np.int32(t >= near[cell])
+            if t >= far[cell]:
+                while t >= ends[np.uint64(own[i])]:
+                    own[i] += np.int32(1)
+    return places
 
 
-_compiled = Later(
-    _locate, [(_sealed(NO_EDGES), np.int64(0), np.zeros(2, np.int64), np.zeros(1, np.int32), NO_EDGES, NO_EDGES, 0)]
-)
-
-
-#: Cells of each slice that rows out of order go to in turn: what one takes to be stored is the work on three others.
-LANES = 4
-
-
-def _spread(places: Array, cells: Array) -> None:
-    for i in range(places.size):
-        cells[i] = places[i] * LANES + i % LANES
-
-
-_spreading = Later(_spread, [(np.zeros(0, np.int32), np.zeros(0, np.int64))])
-
-
-def spreading() -> Callable[[Array, Array], None] | None:
-    """The function that gives rows by ``places`` (int32) their ``cells``, neighbours different ones; or None."""
-    return _spreading.ready()
+_surveying = Later(_survey, [(_sealed(np.zeros(1, np.int64)), np.zeros(1, np.int64), np.zeros(1, np.int64))])
+_locating = Later(_locate, [(_sealed(NO_EDGES), np.int64(0), *[NO_EDGES] * 3, 0)])
 
 
 def _edges_between(first: int, last: int, edges: Progressions, others: Array, most: int) -> Array | None:
     """The edge at or before ``first`` and all in ``(first, last]``, ascending; None if more than ``most``."""
-    periods, phases = np.array(edges, np.int64).reshape(-1, 2).T
+    found = _of_progressions(first, last, np.ascontiguousarray(edges, np.int64).reshape(-1, 2), most)
+    if found is None:
+        return None
+    if len(others):
+        listed = others[max(0, np.searchsorted(others, first, "right") - 1) : np.searchsorted(others, last, "right")]
+        found = np.append(found, listed)
+    found.sort()  # np.unique hashes first, which takes longer for these few
+    found = found[np.append(True, found[1:] != found[:-1])]
+    return found[max(0, int(np.searchsorted(found, first, "right")) - 1) :]
+
+
+def _of_progressions(first: int, last: int, edges: Array, most: int) -> Array | None:
+    """The latest edge of progressions at or before ``first``, or ``BEFORE``, and all in ``(first, last]``."""
+    compiled = _listing.ready()
+    if compiled is not None:
+        found = np.empty(most + 1, np.int64)
+        count = compiled(first, last, edges, found)
+        return None if count < 0 else found[:count]
+    periods, phases = edges.T
     before = first - (first - phases) % periods
     counts = np.maximum((last - before) // periods, 0)
     if counts.sum() > most:
         return None
-    listed = others[np.searchsorted(others, first, "right") :]
-    earlier = others[len(others) - len(listed) - 1] if len(listed) < len(others) else BEFORE
-    start = max(int(before.max()) if len(before) else BEFORE, int(earlier))
     progression = np.repeat(np.arange(len(counts)), counts)
     step = np.arange(1, len(progression) + 1) - np.repeat(np.cumsum(counts) - counts, counts)
-    inner = before[progression] + step * periods[progression]
-    found = np.concatenate([[start], inner, listed[listed <= last]]).astype(np.int64)
-    found.sort()  # np.unique hashes first, which takes longer for these few
-    return found[np.append(True, found[1:] != found[:-1])]
+    return np.append(before.max(initial=BEFORE), before[progression] + step * periods[progression])
+
+
+def _list(first: int, last: int, edges: Array, found: Array) -> int:
+    count, start = 1, BEFORE
+    for i in range(len(edges)):
+        period = edges[i, 0]
+        edge = first - (first - edges[i, 1]) % period
+        start = max(start, edge)
+        while edge <= last - period:
+            edge += period
+            if count == found.size:
+                return -1
+            found[count] = edge
+            count += 1
+    found[0] = start
+    return count
+
+
+_listing = Later(_list, [(0, 0, np.zeros((0, 2), np.int64), np.zeros(1, np.int64))])
 
 
 def slice_starts(times: Array, edges: Progressions, others: Array = NO_EDGES) -> Array:

@@ -42,16 +42,18 @@ def run() -> int:
 
 def _compile_kernels() -> None:
     """The kernels that the first queries of most need: numba keeps them on disk."""
+    import numpy as np
+
     from workbench.algebra import PARTIALS
-    from workbench.codegen import AssembleKernel, FoldKernel
+    from workbench.codegen import AssembleKernel, FoldKernel, Lanes, Runs
     from workbench.codegen.source import Feed
     from workbench.kernels import later
     from workbench.plan.gag import Algorithm
 
     for kind in ("int", "float"):
         kinds = [f"sum_{kind}", f"max_{kind}"]
-        for runs in (False, True):  # with keys and without
-            FoldKernel([Feed("count"), *(Feed(name, (0,)) for name in kinds)], runs=runs).compile()
+        for by in (np.ndarray, Runs, Lanes):  # with keys, and without, in order and not
+            FoldKernel([Feed("count"), *(Feed(name, (0,)) for name in kinds)], by).compile()
         for name in ["count", *kinds, f"min_{kind}"]:
             group = PARTIALS[name].group
             for algorithm in [Algorithm.SLIDE_SIDE_INV] if group else [Algorithm.SLIDE_SIDE, Algorithm.TWO_STACKS]:

@@ -13,7 +13,7 @@ import pytest
 from cells import readable
 
 from workbench.algebra import PARTIALS
-from workbench.codegen import FoldKernel, Runs, modules
+from workbench.codegen import FoldKernel, Lanes, Runs, modules
 from workbench.codegen.source import Feed, fold_source
 from workbench.kernels import combine
 
@@ -142,7 +142,7 @@ def test_rows_in_runs_fold_as_rows_by_themselves() -> None:
     bounds = np.array([0, 1_000, 1_000, 3_500, 4_000, ROWS])
     runs, columns = Runs(group, bounds), inputs()
     expected = FoldKernel(FEEDS)(runs.expanded(), GROUPS, columns, compiled=False)
-    kernel = FoldKernel(FEEDS, runs=True)
+    kernel = FoldKernel(FEEDS, Runs)
     whole = kernel(runs, GROUPS, columns, compiled=True)
     parts = [feed.monoid.blank(GROUPS) for feed in FEEDS]
     for a, b in ((0, 2), (2, 5)):
@@ -158,6 +158,20 @@ def test_rows_in_runs_fold_as_rows_by_themselves() -> None:
             else:
                 np.testing.assert_allclose(other, one, rtol=1e-6, err_msg=feed.kind)
                 np.testing.assert_allclose(third, one, rtol=1e-6, err_msg=feed.kind)
+
+
+def test_rows_in_lanes_fold_as_rows_by_themselves() -> None:
+    """The kernel for lanes, both variants, every kind that it may be used for: cells as counted by hand."""
+    feeds = [feed for feed in FEEDS if feed.monoid.compiled and feed.monoid.exact and feed.monoid.commutative]
+    group, columns = RNG.integers(0, GROUPS, ROWS).astype(np.int32), inputs()
+    cells = np.array([4 * int(g) + i % 4 for i, g in enumerate(group)])
+    assert Lanes(group).expanded().tolist() == cells.tolist()
+    expected, kernel = FoldKernel(feeds)(cells, 4 * GROUPS, columns, compiled=False), FoldKernel(feeds, Lanes)
+    for compiled in (False, True):
+        found = kernel(Lanes(group), 4 * GROUPS, columns, compiled=compiled)
+        for feed, left, right in zip(feeds, expected, found, strict=True):
+            for one, other in zip(left, right, strict=True):
+                np.testing.assert_array_equal(one, other, err_msg=feed.kind)
 
 
 def test_arrays_of_any_origin_are_one_type_to_the_compiler() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from cells import readable
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from workbench.algebra import PARTIALS
 from workbench.kernels.segments import fold_segments
-from workbench.kernels.slicing import BEFORE, cut, number_slices, ordered, slice_starts, slices_of
+from workbench.kernels.slicing import BEFORE, Slices, extent_of, number_slices, slice_starts, slices_of
 from workbench.kernels.two_stacks import assemble
 from workbench.time import DAY
 
@@ -108,15 +109,15 @@ def test_slices_are_numbered_in_order_of_start(starts: list[int]) -> None:
 def test_rows_in_order_are_cut_without_looking_at_each(
     times: list[int], edges: list[tuple[int, int]], unit: int, data: st.DataObject
 ) -> None:
-    """``cut`` finds what :func:`slices_of` does, in any unit, whole, in part and after a filter."""
+    """As each by itself, in any unit, whole, in part and after a filter."""
     edges = [(period * 500, phase % period * 500) for period, phase in edges]
     stamps = np.sort(np.array(times, np.int64)) * (1_000 // unit)
-    expected = slices_of(stamps * unit, edges)
-    found = cut(np.repeat(stamps, 1_000), edges, unit=unit)
-    assert found is not None
+    found = slices_of(np.repeat(stamps, 1_000), edges, unit=unit)
+    assert found.bounds is not None
     assert len(found) == 1_000 * len(stamps)
-    assert found.starts.tolist() == expected.starts.tolist()
-    assert found.positions()[::1_000].tolist() == expected.positions().tolist()
+    starts = slice_starts(stamps * unit, edges)
+    assert found.starts.tolist() == sorted(set(starts.tolist()))
+    assert found.starts[found.positions()[::1_000]].tolist() == starts.tolist()
     low = data.draw(st.integers(0, len(found)))
     high = data.draw(st.integers(low, len(found)))
     assert found.rows(low, high).positions().tolist() == found.positions()[low:high].tolist()
@@ -124,13 +125,47 @@ def test_rows_in_order_are_cut_without_looking_at_each(
     assert found.only(mask).positions().tolist() == found.positions()[mask].tolist()
 
 
-def test_times_out_of_order_are_not_cut_by_looking_up() -> None:
-    assert not ordered(np.array([1, 3, 2]))
-    assert not ordered(np.append(np.arange(1 << 16), 5))
-    assert ordered(np.zeros(0))
-    assert ordered(np.arange(1 << 17))
-    assert cut(np.array([1, 3, 2]), [(2, 0)]) is None
-    assert cut(np.array([1, 1_000]), [(2, 0)]) is None, "more edges than rows"
+@pytest.mark.parametrize("kernels", ["generic", "compiled"])
+@pytest.mark.parametrize(
+    ("times", "first", "last", "ordered"),
+    [
+        ([7], 7, 7, True),
+        ([1, 3, 3], 1, 3, True),
+        ([1, 3, 2], 1, 3, False),
+        (np.append(np.arange(1 << 16), 5), 0, (1 << 16) - 1, False),
+        (np.append(np.arange(1, 2_049), [0, 9]), 0, 2_048, False),
+        (np.arange(-5, 1 << 17), -5, (1 << 17) - 1, True),
+    ],
+)
+def test_the_extent_of_times(kernels: str, times: npt.ArrayLike, first: int, last: int, ordered: bool) -> None:
+    """Some fall where one piece of them ends and the next begins."""
+    with mock.patch.dict(os.environ, WINQUERY_KERNELS=kernels):
+        found = extent_of(np.array(times, np.int64))
+    assert (found.first, found.last, found.ordered) == (first, last, ordered)
+
+
+def starts_with_rows(slices: Slices) -> list[int]:
+    """All ascend; of few slices some may have no row."""
+    assert (np.diff(slices.starts) > 0).all()
+    return list(slices.starts[np.unique(slices.positions())].tolist())
+
+
+@pytest.mark.parametrize("kernels", ["generic", "compiled"])
+@pytest.mark.parametrize("spread", [30, 2_000, 200_000, 2_000_000])
+@pytest.mark.parametrize("unit", [1, 1_000])
+def test_late_rows_fall_into_their_slices(kernels: str, spread: int, unit: int) -> None:
+    """From pieces with one edge to pieces with hundreds, some of them closer together than the times can tell."""
+    random, count = np.random.default_rng(spread), 30_000
+    times = (
+        np.arange(count) * 20 - 100_000 - np.where(random.random(count) < 0.3, random.integers(0, spread, count), 0)
+    )
+    edges = [(7_001 * unit, 0), (4_000 * unit, 3 * unit), (999 * unit + unit // 3, 0)]
+    starts = slice_starts(times * unit, edges)
+    with mock.patch.dict(os.environ, WINQUERY_KERNELS=kernels):
+        found = slices_of(times, edges, unit=unit)
+    assert found.bounds is None
+    assert starts_with_rows(found) == sorted(set(starts.tolist()))
+    assert found.starts[found.positions()].tolist() == starts.tolist()
 
 
 @pytest.mark.parametrize("kernels", ["generic", "compiled"])
@@ -149,7 +184,7 @@ def test_rows_in_any_order_fall_into_the_slice_of_the_latest_edge(
     expected = [max([t for t in (*every, *others) if t <= time], default=BEFORE) for time in times]
     with mock.patch.dict(os.environ, WINQUERY_KERNELS=kernels):
         found = slices_of(np.repeat(times, repeated), edges, np.sort(np.array(others, np.int64)))
-    assert found.starts.tolist() == sorted(set(expected))
+    assert starts_with_rows(found) == sorted(set(expected))
     assert found.starts[found.positions()].tolist() == np.repeat(expected, repeated).tolist()
 
 

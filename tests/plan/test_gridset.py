@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.logical import Band, Calendar, ContextFree, Cumulating, Window
-from workbench.plan import GridSet, grid_of
+from workbench.plan import Chosen, GridSet, Span, grid_of
 from workbench.time import DAY
 
 PERIODIC = st.builds(
@@ -31,12 +31,40 @@ def test_windows_of_all_kinds_are_those_of_each(
 ) -> None:
     grids, starts = GridSet(windows), np.array(sorted(slices), np.int64)
     until = after + more + far * 500 * DAY
-    kinds, bounds = grids.select(starts, after, until)
-    found = list(zip(kinds.tolist(), bounds.starts.tolist(), bounds.ends.tolist(), strict=True))
+    found = listed(grids.select(starts, [Span(starts, after, until)]), starts)
     expected = []
     for place, window in enumerate(windows):
         own = grid_of(window).select(starts, after, until)
         expected += [(place, *each) for each in zip(own.starts.tolist(), own.ends.tolist(), strict=True)]
+    assert found == expected
+
+
+def listed(chosen: Chosen, starts: np.ndarray) -> list[tuple[int, int, int]]:
+    """Kind, start and end of windows; the slices of each are those that start in it."""
+    windows = list(
+        zip(chosen.kinds.tolist(), chosen.bounds.starts.tolist(), chosen.bounds.ends.tolist(), strict=True)
+    )
+    for (_, start, end), first, last in zip(windows, chosen.first, chosen.last, strict=True):
+        assert starts[first:last].tolist() == [time for time in starts.tolist() if start <= time < end]
+    return windows
+
+
+@given(st.lists(WINDOWS, min_size=1, max_size=6), SLICES, st.lists(TIMES, min_size=3, max_size=3), st.data())
+def test_spans_one_behind_the_other_are_those_of_each(
+    windows: list[ContextFree], slices: list[int], times: list[int], data: st.DataObject
+) -> None:
+    """With all slices, with some of them, and up to another time for each kind."""
+    grids, starts = GridSet(windows), np.array(sorted(slices), np.int64)
+    some = np.array([time for time in starts if data.draw(st.booleans())], np.int64)
+    one, two, three = sorted(times)
+    spans = [Span(some, one, two), Span(starts, two, three), Span(some, three, grids.next_ends(three))]
+    found = listed(grids.select(starts, spans), starts)
+    expected = []
+    for place, window in enumerate(windows):
+        grid = grid_of(window)
+        for own, after, until in ((some, one, two), (starts, two, three), (some, three, grid.next_end(three))):
+            part = grid.select(own, after, until)
+            expected += [(place, *each) for each in zip(part.starts.tolist(), part.ends.tolist(), strict=True)]
     assert found == expected
 
 
@@ -52,15 +80,22 @@ def test_edges_and_late_slices_are_those_of_each(windows: list[ContextFree], sli
 def test_a_window_of_each_second_of_a_year_is_not_looked_at() -> None:
     """Case: two slices a year apart and windows of one second: two answers, not thirty million to look through."""
     grids, year = GridSet([Window(1_000_000, 1_000_000)]), 365 * DAY
-    kinds, bounds = grids.select(np.array([0, year]), -1, 2 * year)
-    assert (kinds.tolist(), bounds.starts.tolist()) == ([0, 0], [0, year])
-    places, _, wide = grids._near(np.array([0, year]), -1, np.array([2 * year]))
-    assert (len(places), wide) == (0, [0])
+    starts = np.array([0, year])
+    chosen = grids.select(starts, [Span(starts, -1, 2 * year)])
+    assert (chosen.kinds.tolist(), chosen.bounds.starts.tolist()) == ([0, 0], [0, year])
+    _, count, wide = grids._near(Span(starts, -1, np.array([2 * year])))
+    assert (count.tolist(), wide) == ([0], [0])
 
 
 @pytest.mark.parametrize("until", [10, np.array([10, 20])])
 def test_until_may_differ_by_kind(until: int | np.ndarray) -> None:
     """Case: tumbling windows of 5 and of 10, a slice in each: of the second kind the one that ends at 20 as well."""
-    kinds, bounds = GridSet([Window(5, 5), Window(10, 10)]).select(np.array([0, 5, 10]), 0, until)
+    starts = np.array([0, 5, 10])
+    chosen = GridSet([Window(5, 5), Window(10, 10)]).select(starts, [Span(starts, 0, until)])
     last = [] if isinstance(until, int) else [(1, 20)]
-    assert list(zip(kinds.tolist(), bounds.ends.tolist(), strict=True)) == [(0, 5), (0, 10), (1, 10), *last]
+    assert list(zip(chosen.kinds.tolist(), chosen.bounds.ends.tolist(), strict=True)) == [
+        (0, 5),
+        (0, 10),
+        (1, 10),
+        *last,
+    ]

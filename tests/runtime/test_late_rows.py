@@ -54,13 +54,13 @@ def workload(values: str, table: pa.Table) -> Workload:
 @pytest.mark.parametrize("whole", [False, True])
 def test_sums_and_extremes_equal_the_oracle(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     table, spread = rows(4_000), list[int]()
-    known = Folder._fold_spread
+    known = Folder._fold_lanes
 
     def noted(*given: Any) -> None:
         spread.append(len(given[1]))
         known(*given)
 
-    monkeypatch.setattr(Folder, "_fold_spread", noted)
+    monkeypatch.setattr(Folder, "_fold_lanes", noted)
     queries = workload(EXACT.replace("sum(x)", "try_sum(x)"), table)
     engine = Engine(compile_workload(queries))
     if whole:
@@ -73,7 +73,7 @@ def test_sums_and_extremes_equal_the_oracle(whole: bool, monkeypatch: pytest.Mon
 
 def test_what_rounds_is_folded_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """So a sum of floats is that of one loop over the rows of a batch."""
-    monkeypatch.setattr(Folder, "_fold_spread", None)
+    monkeypatch.setattr(Folder, "_fold_lanes", None)
     table = rows(4_000)
     finite = pa.array(np.random.default_rng(3).normal(size=len(table)))
     table = table.set_column(2, "y", finite)

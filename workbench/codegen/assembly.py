@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -109,10 +109,10 @@ class AssembleKernel:
         store, of which ``keys`` columns and the rows before ``end`` are in use; ``scans`` belong to them.
         ``compiled`` forces a variant (True waits for the compiler). The next call writes over what this one returns.
         """
-        function, how = None, choice(compiled)
+        function = None
         if self.kind.compiled:
-            work = _combines(first, last, bounds) * _COMBINE_SECONDS if how == "auto" else 0.0
-            function = variant(self._job, how, work)
+            seconds = partial(_array_seconds, first, last, bounds)
+            function = variant(self._job, choice(compiled), seconds)
         if function is None and self.algorithm is not Algorithm.FLAT_FAT:
             return self._generic(first, last, bounds, tuple(leaf[:, :keys] for leaf in leaves))
         prefix, suffix = self._extended(leaves, scans)
@@ -168,7 +168,8 @@ class AssembleKernel:
         return Job(self.name, self.source, "assemble", sample, self.kind.scalars)
 
 
-def _combines(first: Array, last: Array, bounds: Array) -> int:
-    """How many combines of a slice over all keys array code needs for these windows, about."""
+def _array_seconds(first: Array, last: Array, bounds: Array) -> float:
+    """How long array code takes for the combines of slices that these windows need, over all keys, about."""
     some = np.flatnonzero(bounds[1:] > bounds[:-1])
-    return len(first) + 2 * int((last[bounds[some + 1] - 1] - first[bounds[some]]).sum())
+    combines = len(first) + 2 * int((last[bounds[some + 1] - 1] - first[bounds[some]]).sum())
+    return combines * _COMBINE_SECONDS

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.codegen import modules
-from workbench.codegen.source import Feed, fold_source, injected, input_columns, runs_source
+from workbench.codegen.source import LANES, Feed, fold_source, injected, input_columns, lanes_source, runs_source
 from workbench.kernels.segments import fold_segments
 
 Array = npt.NDArray[Any]
@@ -68,11 +68,11 @@ def _compile_jobs() -> None:
             future.set_exception(error)
 
 
-def variant(job: Job, choice: str, work: float) -> Callable[..., None] | None:
+def variant(job: Job, choice: str, work: float | Callable[[], float]) -> Callable[..., None] | None:
     """The compiled function, or None where the array code is to be used this time.
 
     ``choice`` is generic, compiled, or auto: then a call waits only where the array code would take longer than
-    ``PATIENCE`` for its ``work``, in seconds.
+    ``PATIENCE`` for its ``work``, in seconds, or what tells them, which is asked only as long as there is none.
     """
     global _compiler
     if choice == "generic":
@@ -85,8 +85,9 @@ def variant(job: Job, choice: str, work: float) -> Callable[..., None] | None:
                 _compiler = threading.Thread(target=_compile_jobs, name="kernel compiler", daemon=True)
                 _compiler.start()
             _jobs.put((job, future))
-    wait = choice == "compiled" or work > PATIENCE
-    return future.result() if wait or future.done() else None
+    if future.done() or choice == "compiled" or (work if isinstance(work, float) else work()) > PATIENCE:
+        return future.result()
+    return None
 
 
 def choice(compiled: bool | None) -> str:
@@ -94,6 +95,56 @@ def choice(compiled: bool | None) -> str:
     if compiled is not None:
         return "compiled" if compiled else "generic"
     return os.environ.get("WINQUERY_KERNELS", "auto")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Groups of rows that stand in runs: the rows ``bounds[r] .. bounds[r + 1]`` are of ``group[r]``; int64."""
+
+    group: Array
+    bounds: Array
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return int(self.bounds[-1])
+
+    @property
+    def columns(self) -> list[Array]:
+        """What the kernel takes."""
+        return [self.group, self.bounds]
+
+    def expanded(self) -> Array:
+        """The group of every row."""
+        return np.repeat(self.group, np.diff(self.bounds))
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Groups of rows of which neighbours mostly have the same: each group is ``LANES`` cells, taken in turn; int32.
+
+    Every row would have to wait for what the one before has stored into the same cell.
+    """
+
+    group: Array
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.group)
+
+    @property
+    def columns(self) -> list[Array]:
+        """What the kernel takes."""
+        return [self.group]
+
+    def expanded(self) -> Array:
+        """The cell of every row."""
+        return self.group * np.int64(LANES) + np.arange(len(self.group)) % LANES
+
+
+#: The groups of rows: a number for each, int64, or what tells them in a shorter way.
+Groups = Array | Runs | Lanes
 
 
 #: The validity of rows without a NULL, and how many of them fit into a block.
@@ -104,22 +155,22 @@ _VALID = np.ones(BLOCK, np.bool_)
 class FoldKernel:
     """Level 1: rows into the partials of their groups.
 
-    All partials that can be compiled are folded in one pass, each other one by array code of its own. ``runs`` makes
-    the kernel for rows whose group changes seldom: it takes :class:`Runs` instead of a group for each row.
+    All partials that can be compiled are folded in one pass, each other one by array code of its own. ``by`` is how
+    the groups of rows are told, and so where they lie: a number for each, or :class:`Runs`, or :class:`Lanes`.
     """
 
-    def __init__(self, feeds: Sequence[Feed], *, runs: bool = False) -> None:
+    def __init__(self, feeds: Sequence[Feed], by: type[Groups] = np.ndarray) -> None:
         self.feeds = tuple(feeds)
-        self.runs = runs
+        self.by = by
         self._compiled = [feed for feed in self.feeds if feed.monoid.compiled]
         self._inputs = input_columns(self._compiled)
         # A column that only tells which rows have a value may be text, which the kernel never sees.
         self._valued = {index for feed in self._compiled for index in feed.valued}
-        self.source = (runs_source if runs else fold_source)(self._compiled)
+        self.source = _SOURCES[by](self._compiled)
         self.name = modules.digest(self.source)
 
     def __call__(
-        self, group: Array | Runs, groups: int, inputs: Sequence[Input], *, compiled: bool | None = None
+        self, group: Groups, groups: int, inputs: Sequence[Input], *, compiled: bool | None = None
     ) -> list[Fields]:
         """The partials of each group, fields ``[groups]``, in the order of ``feeds``.
 
@@ -137,7 +188,7 @@ class FoldKernel:
     def into(
         self,
         outputs: Sequence[Fields],
-        group: Array | Runs,
+        group: Groups,
         inputs: Sequence[Input],
         function: Callable[..., None] | None,
     ) -> None:
@@ -148,10 +199,10 @@ class FoldKernel:
         """
         for feed, fields in zip(self.feeds, outputs, strict=True):
             if function is None or feed not in self._compiled:
-                _fold_generic(feed, group.expanded() if isinstance(group, Runs) else group, inputs, fields)
+                _fold_generic(feed, group if isinstance(group, np.ndarray) else group.expanded(), inputs, fields)
         if function is None:
             return
-        where = [group.group, group.bounds] if isinstance(group, Runs) else [group]
+        where = [group] if isinstance(group, np.ndarray) else group.columns
         columns: list[Array] = []
         for index in self._inputs:
             values, valid = inputs[index]
@@ -169,7 +220,7 @@ class FoldKernel:
             for feed in self._compiled
             for index, kind in zip(feed.valued, feed.monoid.inputs, strict=True)
         }
-        sample = [_NONE, np.zeros(1, np.int64)] if self.runs else [_NONE]
+        sample = [*_NO_GROUPS[self.by]]
         for index in self._inputs:
             sample += [np.zeros(0, kinds.get(index, "int64")), np.zeros(0, np.bool_)]
         sample = [sealed(array) for array in sample]
@@ -178,24 +229,19 @@ class FoldKernel:
         return Job(self.name, self.source, "fold", sample, injected([feed.monoid for feed in self._compiled]))
 
 
-@dataclass(frozen=True)
-class Runs:
-    """Groups of rows that stand in runs: the rows ``bounds[r] .. bounds[r + 1]`` are of ``group[r]``; int64."""
-
-    group: Array
-    bounds: Array
-
-    @property
-    def size(self) -> int:
-        """The number of rows."""
-        return int(self.bounds[-1])
-
-    def expanded(self) -> Array:
-        """The group of every row."""
-        return np.repeat(self.group, np.diff(self.bounds))
-
-
 _NONE = np.zeros(0, np.int64)
+#: What makes the text of a kernel, by how groups are told.
+_SOURCES: dict[type[Groups], Callable[[Sequence[Feed]], str]] = {
+    np.ndarray: fold_source,
+    Runs: runs_source,
+    Lanes: lanes_source,
+}
+#: What a kernel takes of groups if there are no rows.
+_NO_GROUPS: dict[type[Groups], list[Array]] = {
+    np.ndarray: [_NONE],
+    Runs: [_NONE, np.zeros(1, np.int64)],
+    Lanes: [np.zeros(0, np.int32)],
+}
 
 
 def sealed(array: Array) -> Array:

@@ -37,21 +37,34 @@ class Feed:
 
 
 def fold_source(feeds: Sequence[Feed]) -> str:
-    """One loop over the rows that updates every partial of the row's group.
+    """One loop over the rows that updates every partial of the row's group, int64.
 
-    ``fold(group, x0, v0, x1, v1, ..., f0_0, f0_1, f1_0, ...)``: int64 group of each row, then values and
+    ``fold(group, x0, v0, x1, v1, ..., f0_0, f0_1, f1_0, ...)``: the group of each row, then values and
     validity of each input column (:func:`input_columns`), then the fields of each partial, ``[groups]`` arrays that
     hold the identity, or what earlier rows have left, on entry and the partials on return.
     """
+    return _rows_source(feeds, "np.uint64(group[i])")
+
+
+#: Cells of each group that neighbours go to in turn: what one takes to be stored is the work on three others.
+LANES = 4
+
+
+def lanes_source(feeds: Sequence[Feed]) -> str:
+    """As :func:`fold_source`, row ``i`` to the cell ``group[i] * LANES + i % LANES``; groups are int32."""
+    return _rows_source(feeds, f"np.uint64(group[i]) * np.uint64({LANES}) + np.uint64(i) % np.uint64({LANES})")
+
+
+def _rows_source(feeds: Sequence[Feed], cell: str) -> str:
     body: list[str] = []
     for number, feed in enumerate(feeds):
-        indent, names = _guard(body, feed, "        "), _names(number, feed.monoid)
+        indent, names = _guard(body, feeds, number, "        "), _names(number, feed.monoid)
         lifted = ", ".join(f"l{number}_{j}" for j in range(len(names)))
         state = ", ".join(f"{field}[g]" for field in names)
         body.append(f"{indent}{lifted}, = {feed.monoid.lift.__name__}({_values(feed)})")
         body.append(f"{indent}{state}, = {feed.monoid.combine.__name__}({state}, {lifted})")
     # Unsigned, since numba would ask of each access whether it counts from the end.
-    loop = ["    for i in range(group.size):", "        g = np.uint64(group[i])", *body]
+    loop = ["    for i in range(group.size):", f"        g = {cell}", *body]
     return _text(feeds, "fold", ["group"], loop)
 
 
@@ -68,7 +81,7 @@ def runs_source(feeds: Sequence[Feed]) -> str:
         state = ", ".join(f"s{name}" for name in names)
         load += [f"        s{name} = {name}[g]" for name in names]
         store += [f"        {name}[g] = s{name}" for name in names]
-        indent = _guard(body, feed, "            ")
+        indent = _guard(body, feeds, number, "            ")
         lifted = ", ".join(f"l{name}" for name in names)
         merged = ", ".join(f"t{name}" for name in names)
         body.append(f"{indent}{lifted}, = {feed.monoid.lift.__name__}({_values(feed)})")
@@ -80,11 +93,16 @@ def runs_source(feeds: Sequence[Feed]) -> str:
     return _text(feeds, "fold", ["group", "bounds"], loop)
 
 
-def _guard(body: list[str], feed: Feed, indent: str) -> str:
-    """The indentation of the lines of a feed, after the condition that they stand under, if any."""
-    if not feed.required:
+def _guard(body: list[str], feeds: Sequence[Feed], number: int, indent: str) -> str:
+    """The indentation of the lines of a feed, after the condition that they stand under, if any.
+
+    It may be that of the feed before: what that has stored would have to be thought of if it were asked again.
+    """
+    required = feeds[number].required
+    if not required:
         return indent
-    body.append(f"{indent}if {' and '.join(f'v{index}[i]' for index in feed.required)}:")
+    if not number or feeds[number - 1].required != required:
+        body.append(f"{indent}if {' and '.join(f'v{index}[i]' for index in required)}:")
     return indent + "    "
 
 

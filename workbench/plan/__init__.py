@@ -5,7 +5,7 @@ from workbench.plan.drawing import PlanView
 from workbench.plan.explain import explain
 from workbench.plan.grid import Bounds, Grid
 from workbench.plan.grids import grid_of, slice_edges
-from workbench.plan.gridset import GridSet
+from workbench.plan.gridset import Chosen, GridSet, Span
 from workbench.plan.shared import Assembly, Fold, Ingredient, Partial, QueryPlan, SharedPlan
 from workbench.plan.sharing import compile_workload, stream_time
 from workbench.plan.slicing import Edges
@@ -14,6 +14,7 @@ __all__ = [
     "Assembly",
     "Bounds",
     "Carried",
+    "Chosen",
     "Edges",
     "Fold",
     "Grid",
@@ -24,6 +25,7 @@ __all__ = [
     "PlanView",
     "QueryPlan",
     "SharedPlan",
+    "Span",
     "carry",
     "compile_workload",
     "explain",

@@ -3,16 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from workbench.kernels.lookup import first_at
 from workbench.logical import ContextFree, Window
 from workbench.plan.grid import Bounds
 from workbench.plan.grids import grid_of
+from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Windows that end in ``(after, until]``, where ``until`` may be a time for each kind.
+
+    They have at least one of the ``slices``, whose starts ascend.
+    """
+
+    slices: Array
+    after: int
+    until: int | Array
+
+    def until_of(self, kind: int) -> int:
+        """The end of the span for the kind at a place."""
+        return self.until if isinstance(self.until, int) else int(self.until[kind])
+
+    def __bool__(self) -> bool:
+        """Whether there may be any: a window ends after each slice that it has."""
+        until = self.until if isinstance(self.until, int) else int(self.until.max())
+        return bool(len(self.slices)) and until > max(self.after, int(self.slices[0]))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Windows by kind and end: the place of each one's kind, and the slices ``[first, last)`` that it has."""
+
+    kinds: Array
+    bounds: Bounds
+    first: Array
+    last: Array
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def __getitem__(self, which: Array) -> Chosen:
+        return Chosen(self.kinds[which], self.bounds[which], self.first[which], self.last[which])
 
 
 class GridSet:
@@ -29,50 +69,70 @@ class GridSet:
         self._size, self._slide, self._offset = (
             np.array([getattr(window, side) for window in periodic], np.int64) for side in ("size", "slide", "offset")
         )
+        # What was asked last: a micro-batch begins where the one before has ended.
+        self._opened: tuple[int | None, int] = None, 0
 
     def __len__(self) -> int:
         return len(self._grids)
 
-    def select(self, starts: Array, after: int, until: int | Array) -> tuple[Array, Bounds]:
-        """The windows of all kinds that end in ``(after, until]`` and contain at least one of the slices.
+    def select(self, starts: Array, spans: Sequence[Span]) -> Chosen:
+        """The windows of all kinds in some spans, one behind the other, over slices whose ``starts`` ascend.
 
-        Slices ascend; ``until`` may be a time for each kind. Returns the place of each window's kind, ascending, and
-        the windows, those of a kind by end. Cost: proportional to the slices and the answer.
+        The slices of a span are some of these, or all: then it has the same array. Cost: proportional to the slices
+        and the answer.
         """
-        latest = np.full(len(self), until) if isinstance(until, int) else until
-        if not len(starts) or not len(self) or int(latest.max()) <= after:
-            return np.zeros(0, np.int64), Bounds(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        places, bounds, wide = self._near(starts, after, latest)
-        single = [*self._others, *wide]
-        if not single:
-            return places, bounds
-        found = [self._grids[place].select(starts, after, int(latest[place])) for place in single]
-        places = np.concatenate([places, np.repeat(single, [len(own) for own in found])])
-        order = np.argsort(places, kind="stable")
-        begins, ends = (
-            np.concatenate([getattr(own, side) for own in (bounds, *found)])[order] for side in ("starts", "ends")
+        spans = [span for span in spans if span] if len(self) else []
+        near = [self._near(span) for span in spans]
+        low, count = (
+            np.stack([part[side] for part in near], axis=1) if near else np.zeros((len(self._size), 0), np.int64)
+            for side in (0, 1)
         )
-        return places[order], Bounds(begins, ends)
+        kind, each = np.repeat(np.arange(len(count)), count.sum(axis=1)), count.ravel()
+        numbers = np.arange(len(kind)) + np.repeat(low.ravel() - (np.cumsum(each) - each), each)
+        begins = self._offset[kind] + numbers * self._slide[kind]
+        found = self._over(starts, self._periodic[kind], begins, begins + self._size[kind])
+        used = found.first < found.last
+        ends = found.bounds.ends
+        for place, span in enumerate(spans):
+            if span.slices is not starts:
+                later = spans[place + 1].after if place + 1 < len(spans) else LIMIT
+                mine = np.flatnonzero((ends > span.after) & (ends <= later))
+                own = self._over(span.slices, mine, found.bounds.starts[mine], ends[mine])
+                used[mine] = own.first < own.last
+        found = found if used.all() else found[used]
+        alone = [[*self._others, *wide] for _, _, wide in near]
+        single = [(span, place) for span, places in zip(spans, alone, strict=True) for place in places]
+        return self._with_single(starts, found, single) if single else found
 
-    def _near(self, starts: Array, after: int, latest: Array) -> tuple[Array, Bounds, list[int]]:
-        """As :meth:`select` for periodic kinds, each window from the first slice to the last looked at.
+    def _near(self, span: Span) -> tuple[Array, Array, list[int]]:
+        """The first number and the number of windows of periodic kinds from the first slice of a span to the last.
 
-        Also the places of kinds that have too many of these, as where slices lie far apart.
+        Also the places of kinds that have too many of these, as where slices lie far apart; they get none.
         """
-        size, slide, offset = self._size, self._slide, self._offset
-        low = np.maximum(self._closed(after), self._closed(int(starts[0]))) + 1
-        high = np.minimum(self._closed(latest[self._periodic]), (int(starts[-1]) - offset) // slide)
+        slices, until = span.slices, span.until if isinstance(span.until, int) else span.until[self._periodic]
+        low, high = self._closed(max(span.after, int(slices[0]))) + 1, self._closed(until)
+        latest = int(slices[-1])
+        if (until - self._size > latest).any():
+            high = np.minimum(high, (latest - self._offset) // self._slide)
         count = np.maximum(high - low + 1, 0)
-        wide = count > 4 * len(starts) + 64
+        wide = count > 4 * len(slices) + 64
         count[wide] = 0
-        kind = np.repeat(np.arange(len(count)), count)
-        numbers = np.arange(len(kind)) + np.repeat(low - (np.cumsum(count) - count), count)
-        begins = offset[kind] + numbers * slide[kind]
-        ends = begins + size[kind]
-        used = np.searchsorted(starts, begins) < np.searchsorted(starts, ends)
-        if not used.all():
-            kind, begins, ends = kind[used], begins[used], ends[used]
-        return self._periodic[kind], Bounds(begins, ends), self._periodic[wide].tolist()
+        return low, count, self._periodic[wide].tolist()
+
+    def _with_single(self, starts: Array, found: Chosen, single: Sequence[tuple[Span, int]]) -> Chosen:
+        """With the windows of some kinds that are asked by themselves, in their order."""
+        parts = [self._grids[place].select(span.slices, span.after, span.until_of(place)) for span, place in single]
+        kinds = np.repeat([place for _, place in single], [len(part) for part in parts])
+        kinds = np.concatenate([found.kinds, kinds])
+        begins, ends = (
+            np.concatenate([getattr(part, side) for part in (found.bounds, *parts)]) for side in ("starts", "ends")
+        )
+        order = np.lexsort((ends, kinds))
+        return self._over(starts, kinds[order], begins[order], ends[order])
+
+    def _over(self, starts: Array, kinds: Array, begins: Array, ends: Array) -> Chosen:
+        first, last = first_at(starts, np.concatenate([begins, ends])).reshape(2, -1)
+        return Chosen(kinds, Bounds(begins, ends), first, last)
 
     def _closed(self, times: int | Array) -> Array:
         """The largest number of a window of each periodic kind that ends at or before a time."""
@@ -89,6 +149,11 @@ class GridSet:
 
     def open_from(self, time: int) -> int:
         """The start of the earliest window of all kinds that ends after a time."""
+        if self._opened[0] != time:
+            self._opened = time, self._open_from(time)
+        return self._opened[1]
+
+    def _open_from(self, time: int) -> int:
         begins = self._offset + (self._closed(time) + 1) * self._slide
         others = [self._grids[place].open_from(time) for place in self._others]
         return min(others + ([int(begins.min())] if len(begins) else []))

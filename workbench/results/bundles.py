@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -22,6 +23,13 @@ class Targets:
 
     names: tuple[str, ...]
     levels: tuple[int, ...]
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.names, self.levels))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __len__(self) -> int:
         return len(self.names)

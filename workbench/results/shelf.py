@@ -14,7 +14,7 @@ import itertools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from workbench.results.bundles import ResultBundle, Targets
 from workbench.results.shapes import ResultBatch
@@ -48,13 +48,6 @@ Place = tuple[Store, tuple[str, ...] | None]
 _order = itertools.count()
 
 
-class Member(NamedTuple):
-    """The targets of a bundle that a store is for, and the levels by which they count (None: the store's own)."""
-
-    targets: tuple[int, ...]
-    labels: tuple[str, ...] | None = None
-
-
 @dataclass(frozen=True)
 class Part:
     """What a bundle has for one store; ``order`` is its place among all bundles."""
@@ -76,8 +69,12 @@ class _Waiting:
 class Shelf:
     """Bundles of the same targets on their way to stores. One thread puts, any number of them read the stores."""
 
-    def __init__(self, members: Mapping[Store, Member]) -> None:
-        self._members = dict(members)
+    def __init__(self, members: Mapping[Store, tuple[int, ...]], labels: Mapping[Store, tuple[str, ...]]) -> None:
+        """``members`` are the stores, each with the places of its targets; ``labels`` of those that have, as in
+        :data:`Place`.
+        """
+        self._members = members
+        self._labels = labels
         self._lock = threading.Lock()
         self._waiting: list[_Waiting] = []
         self._rows = 0
@@ -106,13 +103,13 @@ class Shelf:
         with self._lock:
             if store not in self._taken:
                 return []
-            member, begin = self._members[store], self._taken[store] - self._first
+            targets, begin = self._members[store], self._taken[store] - self._first
             parts = []
             for entry in self._waiting[begin:]:
                 entry.left -= 1
-                batches = _batches(entry.bundle, member)
+                batches = _batches(entry.bundle, targets)
                 if batches:
-                    parts.append(Part(entry.order, batches, member.labels))
+                    parts.append(Part(entry.order, batches, self._labels.get(store)))
             self._taken[store] = self._first + len(self._waiting)
             while self._waiting and not self._waiting[0].left:
                 self._rows -= len(self._waiting.pop(0).bundle.columns)
@@ -138,9 +135,9 @@ class Shelf:
             store.settle()
 
 
-def _batches(bundle: ResultBundle, member: Member) -> list[ResultBatch]:
+def _batches(bundle: ResultBundle, targets: tuple[int, ...]) -> list[ResultBatch]:
     found = []
-    for place in member.targets:
+    for place in targets:
         low, high = int(bundle.lows[place]), int(bundle.highs[place])
         if low < high:
             found.append(ResultBatch(bundle.targets.levels[place], bundle.columns, low, high))
@@ -160,15 +157,17 @@ class Shelves:
         """
         shelf = self._known.get((targets, version))
         if shelf is None:
-            found: dict[Store, list[int]] = {}
-            labels: dict[Store, tuple[str, ...] | None] = {}
+            members: dict[Store, tuple[int, ...]] = {}
+            labels: dict[Store, tuple[str, ...]] = {}
             for number, name in enumerate(targets.names):
                 place = find(name)
                 if place is not None:
-                    found.setdefault(place[0], []).append(number)
-                    labels[place[0]] = place[1]
-            members = {store: Member(tuple(numbers), labels[store]) for store, numbers in found.items()}
-            shelf = self._known[targets, version] = Shelf(members)
+                    store, label = place
+                    known = members.get(store)
+                    members[store] = (number,) if known is None else (*known, number)
+                    if label is not None:
+                        labels[store] = label
+            shelf = self._known[targets, version] = Shelf(members, labels)
         return shelf
 
     def close(self) -> None:

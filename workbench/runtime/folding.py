@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workbench.algebra.partials import OBJECT
-from workbench.codegen import BLOCK, FoldKernel, Runs
-from workbench.codegen.source import Feed
+from workbench.codegen import BLOCK, FoldKernel, Lanes, Runs
+from workbench.codegen.source import LANES, Feed
 from workbench.errors import DataError
 from workbench.kernels.combine import lift_value
-from workbench.kernels.slicing import LANES, NO_EDGES, Slices, cut, slices_of, spreading
+from workbench.kernels.slicing import NO_EDGES, Slices, extent_of, slices_of
 from workbench.logical import Column, Expression, Session, walk
 from workbench.plan import Fold, Partial, SharedPlan, grid_of
 from workbench.runtime.expressions import Columns, evaluate
@@ -103,7 +103,12 @@ class Folder:
     @cached_property
     def _run_kernel(self) -> FoldKernel:
         """For rows whose cell changes seldom: there is one key, and they are in order of time."""
-        return FoldKernel(self._feeds, runs=True)
+        return FoldKernel(self._feeds, Runs)
+
+    @cached_property
+    def _lane_kernel(self) -> FoldKernel:
+        """For rows whose cell changes often, but mostly to one that was there just before."""
+        return FoldKernel(self._feeds, Lanes)
 
     def _columns(self, partial: Partial) -> tuple[int, ...]:
         """The input columns of a partial."""
@@ -178,14 +183,12 @@ class Folder:
         Without ``numbers`` it has the row p. Block by block, so that what is made for a row on the way never leaves
         the cache.
         """
+        if self._in_lanes(rows):
+            self._fold_lanes(rows, numbers, cells)
+            return
         runs = rows.codes is None and rows.slices.bounds is not None
         kernel = self._run_kernel if runs else self._kernel
         function = kernel.ready(len(rows))
-        if function is not None and self._spreads(rows):
-            spread = spreading()
-            if spread is not None:
-                self._fold_spread(rows, numbers, cells, function, spread)
-                return
         size = BLOCK if all(kind.compiled for kind in self.kinds) else max(len(rows), 1)
         for low in range(0, len(rows), size):
             high = min(low + size, len(rows))
@@ -197,37 +200,26 @@ class Folder:
                 group = (group.expanded() if isinstance(group, Runs) else group) + rows.codes.rows(slice(low, high))
             kernel.into(cells, group, chosen(rows.inputs, slice(low, high)), function)
 
-    def _spreads(self, rows: Rows) -> bool:
-        """Whether rows may go to several cells of each slice: the sum is the same, in whatever order."""
-        if rows.codes is not None or rows.slices.bounds is not None or rows.slices.places.dtype != np.int32:
+    def _in_lanes(self, rows: Rows) -> bool:
+        """Whether rows go to several cells of each slice: it is the same in whatever order, and slices are few."""
+        if rows.codes is not None or rows.slices.bounds is not None:
             return False
         exact = all(kind.compiled and kind.exact and kind.commutative for kind in self.kinds)
         return exact and len(rows.slices.starts) * LANES * _FEW <= len(rows)
 
-    def _fold_spread(
-        self,
-        rows: Rows,
-        numbers: Array | None,
-        cells: Sequence[Fields],
-        function: Callable[..., None],
-        spread: Callable[[Array, Array], None],
-    ) -> None:
-        """As :meth:`fold` without keys, neighbours to different cells, which are combined in the end.
-
-        Rows out of order are mostly of the same slice still, and each would wait for what the one before has stored.
-        """
-        places, group = rows.slices.places, np.empty(min(BLOCK, len(rows)), np.int64)
-        parts = self.blank(len(rows.slices.starts) * LANES)
+    def _fold_lanes(self, rows: Rows, numbers: Array | None, cells: Sequence[Fields]) -> None:
+        """As :meth:`fold` without keys, neighbours to different cells, which are combined in the end."""
+        kernel, places = self._lane_kernel, rows.slices.places.astype(np.int32, copy=False)
+        function, parts = kernel.ready(len(rows)), self.blank(len(rows.slices.starts) * LANES)
         for low in range(0, len(rows), BLOCK):
-            high = min(low + BLOCK, len(rows))
-            spread(places[low:high], group[: high - low])
-            self._kernel.into(parts, group[: high - low], chosen(rows.inputs, slice(low, high)), function)
+            some = slice(low, min(low + BLOCK, len(rows)))
+            kernel.into(parts, Lanes(places[some]), chosen(rows.inputs, some), function)
         for kind, fields, own in zip(self.kinds, cells, parts, strict=True):
-            some = fields if numbers is None else tuple(field[numbers] for field in fields)
+            total = fields if numbers is None else tuple(field[numbers] for field in fields)
             with np.errstate(all="ignore"):
                 for lane in range(LANES):
-                    some = kind.combine(*some, *(part[lane::LANES] for part in own))
-            for field, values in zip(fields, some, strict=True):
+                    total = kind.combine(*total, *(part[lane::LANES] for part in own))
+            for field, values in zip(fields, total, strict=True):
                 field[slice(None) if numbers is None else numbers] = values
 
     def fold_cells(self, group: Array, inputs: Sequence[tuple[Array, Array | None]], cells: Sequence[Fields]) -> None:
@@ -239,6 +231,7 @@ class Folder:
         self._kernel.compile()
         if not self.spec.keys:
             self._run_kernel.compile()
+            self._lane_kernel.compile()
 
 
 def chosen(inputs: Sequence[tuple[Array, Array | None]], rows: slice | Array) -> list[tuple[Array, Array | None]]:
@@ -258,18 +251,14 @@ def cut_batch(batch: pa.RecordBatch, plan: SharedPlan) -> Cut:
     edges = plan.progressions
     if not len(stamps):
         return Cut(batch, slices_of(np.zeros(0, np.int64), edges), -LIMIT, stamps)
-    unit = _UNITS.get(stamps.type.unit)
-    if unit is not None:
-        times = stamps.view(pa.int64()).to_numpy()
-        first, last = int(times[0]) * unit, int(times[-1]) * unit
-        if max(abs(first), abs(last)) <= LIMIT:
-            others = _other_edges(plan, min(first, last), max(first, last))
-            if (slices := cut(times, edges, others, unit)) is not None:
-                return Cut(batch, slices, last, stamps)
-    times = micros(stamps, name)
-    first, last = int(times.min()), int(times.max())
+    unit = _UNITS.get(stamps.type.unit, 0)
+    times, unit = (stamps.view(pa.int64()).to_numpy(), unit) if unit else (micros(stamps, name), 1)
+    extent = extent_of(times)
+    first, last = extent.first * unit, extent.last * unit
+    if max(abs(first), abs(last)) > LIMIT:
+        micros(stamps, name)  # which says it of what does not fit
     require_near(plan, first, last)
-    return Cut(batch, slices_of(times, edges, _other_edges(plan, first, last), (first, last)), last, stamps)
+    return Cut(batch, slices_of(times, edges, _other_edges(plan, first, last), extent, unit), last, stamps)
 
 
 def require_near(plan: SharedPlan, first: int, last: int) -> None:

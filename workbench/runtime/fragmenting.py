@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.kernels.gaps import extents, fragments
-from workbench.kernels.slicing import cut, ordered, slices_of
+from workbench.kernels.slicing import extent_of, slices_of
 from workbench.logical import Session
 from workbench.runtime.branches.leaves import combined
 from workbench.runtime.folding import Folder, Rows, chosen
@@ -51,12 +51,11 @@ def _by_ranges(folder: Folder, rows: Rows) -> Fragments | None:
     if reaches is None or times is None:
         return None
     reach = min(reaches)
-    extent = int(times.min()), int(times.max())
-    ranges = (extent[1] - extent[0]) // reach + len(rows.slices.starts)
+    extent = extent_of(times)
+    ranges = (extent.last - extent.first) // reach + len(rows.slices.starts)
     if ranges * width * _ROWS > len(rows):
         return None
-    edges = [(reach, 0)], rows.slices.starts
-    fine = cut(times, *edges) or slices_of(times, *edges, extent)
+    fine = slices_of(times, [(reach, 0)], rows.slices.starts, extent)
     cells = len(fine.starts) * width
     partials = folder.blank(cells)
     folder.fold(Rows(fine, rows.codes, rows.keys, rows.inputs), None, width, partials)
@@ -89,7 +88,7 @@ def _by_rows(folder: Folder, rows: Rows) -> Fragments:
     ends = rows.ends if reaches is None else np.stack([times + reach for reach in reaches])
     assert ends is not None
     codes = np.zeros(len(rows), np.int64) if rows.codes is None else rows.codes.rows()
-    if not ordered(times):
+    if not extent_of(times).ordered:
         order = np.argsort(times, kind="stable")
         times, ends, slices, codes = times[order], ends[:, order], slices[order], codes[order]
         inputs = chosen(inputs, order)

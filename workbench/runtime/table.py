@@ -32,7 +32,7 @@ from workbench.codegen import Scans
 from workbench.codegen.assembly import scan_rows
 from workbench.kernels.partition import partition
 from workbench.logical import ContextFree, Window
-from workbench.plan import Assembly, Bounds, GridSet, SharedPlan
+from workbench.plan import Assembly, Bounds, GridSet, SharedPlan, Span
 from workbench.results import Status
 from workbench.runtime.assembling import Alike, Assembler, Cells, Emitted, Ranges, Windows, emit, emit_cells
 from workbench.runtime.folding import Folder, Rows, chosen, cut_batch, plan_columns
@@ -190,9 +190,9 @@ class TableRunner:
         if parts[0].codes is not None:
             codes, keys = unite_keys([(rows.codes, rows.keys) for rows in parts if rows.codes is not None])
             parts = [Rows(rows.slices, own, keys, rows.inputs) for rows, own in zip(parts, codes, strict=True)]
-        kinds, bounds = self._grids[number].select(starts, -LIMIT, LIMIT)
+        chosen = self._grids[number].select(starts, [Span(starts, -LIMIT, LIMIT)])
         places = [np.searchsorted(starts, rows.slices.starts) for rows in parts]
-        task = _Task(number, parts, starts, places, keys, kinds, bounds)
+        task = _Task(number, parts, starts, places, keys, chosen.kinds, chosen.bounds)
         if not keys or task.cells <= self.limits.dense:
             return self._whole(pool, task)
         return self._in_blocks(pool, task)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workbench.logical import ContextFree
-from workbench.plan import Bounds, GridSet, SharedPlan
+from workbench.plan import Bounds, Chosen, GridSet, SharedPlan, Span
 from workbench.results import Status
 from workbench.runtime.assembling import Alike, Assembler, Emitted, Ranges, emit
 from workbench.runtime.branches.base import Branch, Clock, table_of
@@ -88,35 +88,32 @@ class SliceWindows(Branch):
         starts = np.concatenate([np.zeros(0, np.int64), *(starts for starts, _ in self._entries)])
         numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for _, numbers in self._entries)])
         self._entries.clear()
-        results = self._emit(*self._chosen(distinct(starts), clock), starts, numbers, clock)
+        results = self._emit(self._chosen(distinct(starts), clock), starts, numbers, clock)
         for filling in self._fillings:
             results += filling.advance(self.store, self._assembler, self._revisions, clock, (starts, numbers))
         self.store.evict(self._grids.open_from(clock.settled_after))
         self._revisions.forget(clock.settled_after)
         return results
 
-    def _chosen(self, changed: Array, clock: Clock) -> tuple[Array, Bounds]:
+    def _chosen(self, changed: Array, clock: Clock) -> Chosen:
         """The windows to tell of, by kind and end: those that changed after they were final, those that are final
         now, and of those still open in event time only the next to end: it is the moving end of a plot.
         """
-        grids = self._grids
-        parts = [
-            grids.select(changed, clock.settled_before, clock.before),
-            grids.select(self.store.starts, clock.before, clock.after),
-            grids.select(changed, clock.after, grids.next_ends(clock.newest)),
+        grids, kept = self._grids, self.store.starts
+        spans = [
+            Span(changed, clock.settled_before, clock.before),
+            Span(kept, clock.before, clock.after),
+            Span(changed, clock.after, grids.next_ends(clock.newest)),
         ]
-        kinds = np.concatenate([kinds for kinds, _ in parts])
-        starts, ends = (np.concatenate([getattr(own, side) for _, own in parts]) for side in ("starts", "ends"))
-        # Within a kind each part ends before the next one begins.
-        order = np.argsort(kinds, kind="stable")
-        return kinds[order], Bounds(starts[order], ends[order])
+        return grids.select(kept, spans)
 
-    def _emit(self, kinds: Array, bounds: Bounds, starts: Array, keys: Array, clock: Clock) -> Emitted:
-        if not len(kinds):
+    def _emit(self, chosen: Chosen, starts: Array, keys: Array, clock: Clock) -> Emitted:
+        if not len(chosen):
             return []
-        ranges = Ranges(kinds, self.store.rows(bounds.starts), self.store.rows(bounds.ends))
+        kinds, bounds, begin = chosen.kinds, chosen.bounds, self.store.begin
+        ranges = Ranges(kinds, chosen.first + begin, chosen.last + begin)
         found = self._assembler.assemble(self._fold, self._assemblies, ranges, self.store)
-        status = np.where(bounds.ends <= clock.after, Status.FINAL, Status.PROVISIONAL).astype(np.int8)
+        status = np.where(bounds.ends <= clock.after, np.int8(Status.FINAL), np.int8(Status.PROVISIONAL))
         revised = bounds.ends <= clock.before
         wanted = revisions = None
         if revised.any():

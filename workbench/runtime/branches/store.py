@@ -73,6 +73,11 @@ class SliceStore:
         return np.searchsorted(self.starts, times) + self._head
 
     @property
+    def begin(self) -> int:
+        """The matrix row of the oldest slice."""
+        return self._head
+
+    @property
     def end(self) -> int:
         """The matrix row after the newest slice."""
         return self._size
@@ -152,14 +157,29 @@ class SliceStore:
         known = kept[np.minimum(place, len(kept) - 1)] == starts if len(kept) else np.zeros(len(starts), np.bool_)
         fresh = distinct(starts[~known])
         if len(fresh):
-            if (len(kept) and fresh[0] < kept[-1]) or self._size + len(fresh) > len(self._starts):
-                later = not len(kept) or fresh[0] > kept[-1]
-                merged = np.concatenate([kept, fresh]) if later else np.union1d(kept, fresh)
-                self._rebuild(merged, np.searchsorted(merged, kept), self._matrices[0][0].shape[1])
-            else:
+            later = not len(kept) or fresh[0] > kept[-1]
+            if later and self._size + len(fresh) > len(self._starts) and self._head * 3 > len(kept):
+                self._slide()
+            if later and self._size + len(fresh) <= len(self._starts):
                 self._starts[self._size : self._size + len(fresh)] = fresh
                 self._size += len(fresh)
+            else:
+                kept = self.starts
+                merged = np.concatenate([kept, fresh]) if later else np.union1d(kept, fresh)
+                self._rebuild(merged, np.searchsorted(merged, kept), self._matrices[0][0].shape[1])
         return np.searchsorted(self.starts, starts) + self._head
+
+    def _slide(self) -> None:
+        """Give back the room of evicted slices: the kept ones move there, in the memory that there is."""
+        head, size = self._head, self._size
+        self._head, self._size = 0, size - head
+        self._starts[: self._size] = self._starts[head:size]
+        for kind, fields in zip(self._kinds, self._matrices, strict=True):
+            for matrix, identity in zip(fields, kind.identity, strict=True):
+                matrix[: self._size] = matrix[head:size]
+                matrix[self._size : size] = identity
+        for scans in self.scans:
+            scans.forget()
 
     def _rebuild(self, starts: Array, old_rows: Array, columns: int) -> None:
         """New matrices for ``starts`` with spare room; ``old_rows`` says where the kept slices go."""
