@@ -242,19 +242,30 @@ first_low = jit(_first_low)
 
 
 def frames_of(
-    times: Array, runs: Array, by_time: bool, preceding: int, begin: int = 0, end: int | None = None
+    times: Array,
+    runs: Array,
+    by_time: bool,
+    preceding: int,
+    begin: int = 0,
+    end: int | None = None,
+    until: int = 0,
 ) -> tuple[Array, Array]:
     """First and last (exclusive) row of the frames of the rows ``[begin, end)``, int64.
 
-    ``preceding`` is in the unit of ``times`` or in rows; negative: from the key's first row on. Frames by time hold
-    the rows of the row's own time, frames by rows end with the row.
+    ``preceding`` is in the unit of ``times`` or in rows; negative: from the key's first row on. ``until``, in the
+    same unit, is where frames end; with 0, frames by time hold the rows of the row's own time, frames by rows end
+    with the row. One that ends earlier ends where a frame of one less than ``until`` would begin.
     """
     end = len(times) if end is None else end
     first, last = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
     if begin < end:
         low = first_low(times, runs, by_time, preceding, begin)
         fill_first(times, runs, by_time, preceding, low, begin, end, first)
-        fill_last(times, runs, by_time, begin, end, last)
+        if until:
+            low = first_low(times, runs, by_time, until - 1, begin)
+            fill_first(times, runs, by_time, until - 1, low, begin, end, last)
+        else:
+            fill_last(times, runs, by_time, begin, end, last)
     return first, last
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from itertools import pairwise, product
 from typing import Any
@@ -304,8 +304,16 @@ ROW_VALUES: list[Expression] = [N, X, K, Call(pa.bool_(), "is_null", (B,))]
 
 
 def frames() -> st.SearchStrategy[Frame]:
-    reach = st.one_of(st.none(), st.integers(0, 40).map(lambda quarters: quarters * SECOND // 4))
-    return st.one_of(st.builds(RowsFrame, st.one_of(st.none(), st.integers(0, 9))), st.builds(RangeFrame, reach))
+    """By rows and by time, ending with the current row, as most do, or before it."""
+
+    def between(kind: Callable[..., Frame], unit: int, ends: tuple[int, int]) -> Frame:
+        until, size = ends
+        return kind(None if size < 0 else (until + size) * unit, until * unit)
+
+    ends = st.tuples(st.one_of(st.just(0), st.integers(0, 12)), st.integers(-1, 9))
+    longer = st.tuples(st.one_of(st.just(0), st.integers(0, 20)), st.integers(-1, 40))
+    rows = st.builds(between, st.just(RowsFrame), st.just(1), ends)
+    return st.one_of(rows, st.builds(between, st.just(RangeFrame), st.just(SECOND // 4), longer))
 
 
 @st.composite

@@ -1,7 +1,7 @@
 """OVER: aggregates over the frame of each row, ``agg(x) OVER (PARTITION BY k ORDER BY ts RANGE ...)``.
 
-Meant as Spark's batch OVER is. A stream asks for more: rows are ordered by their event time, and a frame ends at its
-own row, so that the watermark tells when a result is final.
+Meant as Spark's batch OVER is. A stream asks for more: rows are ordered by their event time, and a frame ends with
+its own row or before it, so that the watermark tells when a result is final.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from workbench.errors import QueryError, did_you_mean
+from workbench.language.over_functions import bind_over_function, is_over_function, resolve_nulls
 from workbench.language.sql import SqlText
 from workbench.logical import AggregateCall, Expression, Frame, OverCall, RangeFrame, RowsFrame, Stream
 from workbench.logical.functions import SQL_FUNCTIONS
@@ -43,19 +44,33 @@ class OverBinder:
         """What the query is partitioned by."""
         return self._partition or ()
 
-    def call(self, node: exp.Window) -> OverCall:
-        """The aggregate over a frame that a node means."""
+    def call(self, node: exp.Window) -> Expression:
+        """The aggregate over a frame that a node means, or what a function such as ``lag`` is of them."""
         for part in ("first", "exclude"):
             if node.args.get(part):
                 raise self._text.error(f"`{part.upper()}` is not supported in OVER", node)
-        if node.this.name.casefold() in SQL_FUNCTIONS:
-            raise self._text.error(f"`{node.this.name}` is not an aggregate, so it has no OVER", node.this)
-        bound = self._aggregate(node.this)
-        assert isinstance(bound, AggregateCall), bound
+        call = resolve_nulls(self._text, node.this)
+        name = call.name.casefold()
+        if name in SQL_FUNCTIONS:
+            raise self._text.error(f"`{call.name}` is not an aggregate, so it has no OVER", call)
+        framed = not is_over_function(name)
+        if framed:
+            bound = self._aggregate(call)
+        else:
+            bound = bind_over_function(self._text, call, self._row, self._stream.time)
         partition, order, spec = self._parts(node)
         self._check_partition(node, partition)
         self._check_order(node, order)
-        return OverCall(bound.type, bound, self._frame(node, spec))
+        if framed:
+            assert isinstance(bound, AggregateCall), bound
+            return OverCall(bound.type, bound, self._frame(node, spec))
+        if spec is not None:
+            raise self._text.error(
+                f"`{name}` has no frame: it is about single rows",
+                node,
+                hint="leave `ROWS` or `RANGE` out of its OVER",
+            )
+        return bound
 
     def _parts(self, node: exp.Window) -> tuple[list[exp.Expr], exp.Expr | None, exp.Expr | None]:
         """Partition, order and frame, some of them from a named window."""
@@ -116,20 +131,24 @@ class OverBinder:
                 node,
                 hint="let the frame end with `CURRENT ROW`; a later row's frame reaches back to this one",
             )
-        if end not in (None, "CURRENT ROW"):
-            raise self._text.error("a frame ends with the current row", node, hint=self._example)
-        frame = RowsFrame if kind == "ROWS" else RangeFrame
-        if start == "UNBOUNDED":
-            return frame(None)
-        if start == "CURRENT ROW":
-            return frame(0)
-        assert isinstance(start, exp.Expr), start
-        with self._text.at(start):
-            return RowsFrame(_whole(start)) if kind == "ROWS" else RangeFrame(self._duration(start))
+        if end == "UNBOUNDED":
+            raise self._text.error("a frame that ends before the first row is empty", node, hint=self._example)
+        first = None if start == "UNBOUNDED" else self._distance(kind, "start", start)
+        last = self._distance(kind, "end", end)
+        with self._text.at(node):
+            return RowsFrame(first, last) if kind == "ROWS" else RangeFrame(first, last)
 
-    def _duration(self, node: exp.Expr) -> int:
+    def _distance(self, kind: str, bound: str, node: exp.Expr | str | None) -> int:
+        """How far before the current row a bound of a frame is, in rows or microseconds."""
+        if not isinstance(node, exp.Expr):
+            assert node in (None, "CURRENT ROW"), node
+            return 0
+        with self._text.at(node):
+            return _whole(node, bound) if kind == "ROWS" else self._duration(node, bound)
+
+    def _duration(self, node: exp.Expr, bound: str) -> int:
         if not isinstance(node, exp.Interval) or not isinstance(node.this, exp.Literal):
-            raise QueryError("the start of a RANGE over time is an interval", hint=self._example)
+            raise QueryError(f"the {bound} of a RANGE over time is an interval", hint=self._example)
         unit = node.args.get("unit")
         return parse_duration(node.this.this + (f" {unit.name}" if isinstance(unit, exp.Var) else ""))
 
@@ -138,9 +157,9 @@ class OverBinder:
         return f"such as {_EXAMPLE.format(time=self._stream.time)}"
 
 
-def _whole(node: exp.Expr) -> int:
+def _whole(node: exp.Expr, bound: str) -> int:
     if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
         return int(node.this)
     raise QueryError(
-        "the start of ROWS is a whole number of rows", hint="such as `ROWS BETWEEN 9 PRECEDING AND CURRENT ROW`"
+        f"the {bound} of ROWS is a whole number of rows", hint="such as `ROWS BETWEEN 9 PRECEDING AND CURRENT ROW`"
     )

@@ -7,7 +7,8 @@ its frames. What is kept::
     . . .. .  .  . .                               |   .  . .  ..   .
     passed                                  horizon ^
 
-A frame without a beginning keeps one partial for each key instead of rows.
+A frame without a beginning keeps one partial for each key instead of rows; if it ends before the current row, also
+the rows that are in no frame yet.
 """
 
 from __future__ import annotations
@@ -84,16 +85,24 @@ class OverRows:
         self._time = time
         self._frames = dict(frames)
         self._kernels = [FrameKernel(kind) for kind in folder.kinds]
-        bounded = [frame for frame in frames if frame.preceding is not None]
-        self._reach = max((f.preceding or 0 for f in bounded if isinstance(f, RangeFrame)), default=-1)
-        self._rows = max((f.preceding or 0 for f in bounded if not isinstance(f, RangeFrame)), default=0)
+        self._reaching = [frame for frame in frames if frame.preceding is not None or frame.until]
+        times = [_reach(frame) for frame in self._reaching if isinstance(frame, RangeFrame)]
+        self._reach = max(times, default=-1)
+        self._rows = max((_reach(frame) for frame in self._reaching if not isinstance(frame, RangeFrame)), default=0)
         self._waiting = self._batch(
             np.zeros(0, np.int64), np.zeros(0, np.int64), [pa.array([], c.type) for c in columns]
         )
         self._history = _History(np.zeros(0, np.int64), np.zeros(0, np.int64), folder.blank(0))
         self._counts = np.zeros(0, np.int64)
-        open_ended = [needs for frame, needs in self._frames.items() if frame.preceding is None]
-        self._carried = {position: folder.kinds[position].blank(0) for needs in open_ended for position in needs}
+        open_ended = [frame for frame in frames if frame.preceding is None]
+        #: Rows that later frames all hold: for those that end with the row or its peers (None) all so far.
+        self._carried = {
+            (frame if frame.until else None, position): folder.kinds[position].blank(0)
+            for frame in open_ended
+            for position in self._frames[frame]
+        }
+        #: How many rows of each key have gone into these.
+        self._joined = {frame: np.zeros(0, np.int64) for frame in open_ended if frame.until}
 
     @property
     def rows(self) -> int:
@@ -107,7 +116,7 @@ class OverRows:
         cells = sum(
             spec.nbytes(column)
             for kind, columns in zip(
-                [*self._folder.kinds, *map(self._folder.kinds.__getitem__, self._carried)], fields, strict=True
+                [*self._folder.kinds, *(self._folder.kinds[place] for _, place in self._carried)], fields, strict=True
             )
             for spec, column in zip(kind.fields, columns, strict=True)
         )
@@ -132,39 +141,50 @@ class OverRows:
         rows = _History(keys, times, self._folder.lift(columns, len(batch)))
         self._widen(int(keys[-1]) + 1)
         runs = _runs(keys)
-        partials = self._open_ended(rows, runs) | self._bounded(rows, horizon)
+        partials = self._open_ended(rows, runs) | self._reached(rows, horizon)
         numbers = self._counts[keys] + np.arange(len(keys)) - np.repeat(runs[:-1], np.diff(runs))
         self._counts[keys[runs[:-1]]] += np.diff(runs)
         return Passed(keys, times, numbers, columns, partials)
 
     def _open_ended(self, rows: _History, runs: Array) -> dict[tuple[Frame, int], Fields]:
-        """Frames from a key's first row on: what is carried, and the passing rows; then these are carried on."""
+        """Frames from a key's first row to this one: what is carried, and the passing rows, which then are, too."""
         found: dict[tuple[Frame, int], Fields] = {}
-        for frame in (frame for frame in self._frames if frame.preceding is None):
+        for frame in (frame for frame in self._frames if frame not in self._reaching):
             first, last = frames_of(rows.times, runs, isinstance(frame, RangeFrame), -1)
             for position in self._frames[frame]:
                 own = self._kernels[position].windows(first, last, rows.fields[position])
-                before = (column[rows.keys] for column in self._carried[position])
+                before = (column[rows.keys] for column in self._carried[None, position])
                 with np.errstate(all="ignore"):
                     found[frame, position] = self._folder.kinds[position].combine(*before, *own)
         for (_, position), fields in found.items():
-            for carried, column in zip(self._carried[position], fields, strict=True):
+            for carried, column in zip(self._carried[None, position], fields, strict=True):
                 carried[rows.keys[runs[:-1]]] = column[runs[1:] - 1]
         return found
 
-    def _bounded(self, rows: _History, horizon: int) -> dict[tuple[Frame, int], Fields]:
+    def _reached(self, rows: _History, horizon: int) -> dict[tuple[Frame, int], Fields]:
         """Frames that reach back into the history, which then is moved on."""
-        frames = [frame for frame in self._frames if frame.preceding is not None]
-        if not frames:
+        if not self._reaching:
             return {}
         every, new = self._history.followed_by(rows)
         runs = _runs(every.keys)
-        found = {}
-        for frame in frames:
-            first, last = frames_of(every.times, runs, isinstance(frame, RangeFrame), frame.preceding or 0)
+        found: dict[tuple[Frame, int], Fields] = {}
+        for frame in self._reaching:
+            by_time, back = isinstance(frame, RangeFrame), -1 if frame.preceding is None else frame.preceding
+            first, last = frames_of(every.times, runs, by_time, back, until=frame.until)
+            first, last = first[new], last[new]
+            if frame.preceding is None:
+                begun = self._begun(frame, every, new, runs)
+                first = np.repeat(begun, np.diff(runs))[new]
             for position in self._frames[frame]:
-                windows = self._kernels[position].windows(first[new], last[new], every.fields[position])
+                kernel, fields = self._kernels[position], every.fields[position]
+                windows = (kernel.single if frame.single else kernel.windows)(first, last, fields)
+                if frame.preceding is None:
+                    before = (column[rows.keys] for column in self._carried[frame, position])
+                    with np.errstate(all="ignore"):
+                        windows = kernel.kind.combine(*before, *windows)
                 found[frame, position] = windows
+            if frame.preceding is None:
+                self._join(frame, every, runs, begun, max(horizon, -LIMIT))
         behind = np.repeat(runs[1:], np.diff(runs)) - np.arange(len(every.keys))
         kept = behind <= self._rows
         if self._reach >= 0:
@@ -172,14 +192,38 @@ class OverRows:
         self._history = every[kept]
         return found
 
+    def _begun(self, frame: Frame, every: _History, new: Array, runs: Array) -> Array:
+        """In each run the first row that is not among the carried ones of a frame that ends before the row."""
+        keys = every.keys[runs[:-1]]
+        passed = np.add.reduceat(~new, runs[:-1], dtype=np.int64)
+        return runs[:-1] + passed - (self._counts[keys] - self._joined[frame][keys])
+
+    def _join(self, frame: Frame, every: _History, runs: Array, begun: Array, horizon: int) -> None:
+        """Carry the rows that all frames of later rows will hold: those so many rows, or so long, before them."""
+        if isinstance(frame, RangeFrame):
+            ends = runs[:-1] + np.add.reduceat(every.times <= horizon - frame.until, runs[:-1], dtype=np.int64)
+        else:
+            ends = runs[1:] - frame.until
+        keys, ends = every.keys[runs[:-1]], np.maximum(begun, ends)
+        self._joined[frame][keys] += ends - begun
+        for position in self._frames[frame]:
+            joining = self._kernels[position].windows(begun, ends, every.fields[position])
+            carried = self._carried[frame, position]
+            with np.errstate(all="ignore"):
+                merged = self._folder.kinds[position].combine(*(column[keys] for column in carried), *joining)
+            for column, values in zip(carried, merged, strict=True):
+                column[keys] = values
+
     def _widen(self, keys: int) -> None:
         """Room for keys that have come up."""
         more = keys - len(self._counts)
         if more > 0:
             self._counts = np.concatenate([self._counts, np.zeros(more, np.int64)])
-            for position, carried in self._carried.items():
+            for (frame, position), carried in self._carried.items():
                 blank = self._folder.kinds[position].blank(more)
-                self._carried[position] = tuple(map(np.concatenate, zip(carried, blank, strict=True)))
+                self._carried[frame, position] = tuple(map(np.concatenate, zip(carried, blank, strict=True)))
+            for each, joined in self._joined.items():
+                self._joined[each] = np.concatenate([joined, np.zeros(more, np.int64)])
 
     def _batch(self, keys: Array, times: Array, columns: Sequence[pa.Array]) -> pa.RecordBatch:
         return _table([pa.array(keys), pa.array(times), *columns])
@@ -194,9 +238,10 @@ class OverRows:
         ]
         carried = [
             spec.to_arrow(column)
-            for position, columns in self._carried.items()
+            for (_, position), columns in self._carried.items()
             for spec, column in zip(self._folder.kinds[position].fields, columns, strict=True)
         ]
+        carried += map(pa.array, self._joined.values())
         past = [pa.array(history.keys), pa.array(history.times), *fields]
         return [self._waiting, _table(past), _table([pa.array(self._counts), *carried])]
 
@@ -209,10 +254,11 @@ class OverRows:
         blank = self._folder.blank(len(past.keys))
         fields = [own if place is None else past.fields[place] for own, place in zip(blank, partials, strict=True)]
         self._history = _History(past.keys, past.times, fields)
-        for position in self._carried:
+        for frame, position in self._carried:
             place = partials[position]
             if place is not None:
-                self._carried[position] = older._carried[place]
+                self._carried[frame, position] = older._carried[frame, place]
+        self._joined = {frame: older._joined[frame] for frame in self._joined}
 
     def restore(self, tables: Sequence[pa.RecordBatch]) -> None:
         """Bring fresh rows to what :meth:`snapshot` gave."""
@@ -222,9 +268,15 @@ class OverRows:
         self._history = _History(past.column(0).to_numpy(), past.column(1).to_numpy(), fields)
         self._counts = keyed.column(0).to_numpy().copy()
         columns = iter(keyed.columns[1:])
-        for position in self._carried:
+        for frame, position in self._carried:
             specs = self._folder.kinds[position].fields
-            self._carried[position] = tuple(spec.from_arrow(next(columns)).copy() for spec in specs)
+            self._carried[frame, position] = tuple(spec.from_arrow(next(columns)).copy() for spec in specs)
+        self._joined = {frame: next(columns).to_numpy().copy() for frame in self._joined}
+
+
+def _reach(frame: Frame) -> int:
+    """How many rows, or for how long, a frame needs rows: those that it does not carry."""
+    return frame.until if frame.preceding is None else frame.preceding
 
 
 def _runs(keys: Array) -> Array:

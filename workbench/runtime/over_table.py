@@ -125,7 +125,7 @@ class OverTable:
         at = NO_MOMENTS
         if not by_rows:
             times, runs, at, lifted = self._united(pool, fold, times, runs, lifted)
-        large = frozenset(frame for frame in frames if self._is_large(frame, times, runs, unit))
+        large = frozenset(each for each in frames if not each.until and self._is_large(each, times, runs, unit))
         steps, index, shift = NO_STEPS, NO_INDEX, 0
         if any(isinstance(frame, RangeFrame) for frame in large):
             steps = np.empty(-(-len(times) // CHUNK), np.int64)
@@ -285,7 +285,7 @@ class OverTable:
         cuts = self._cuts(len(task.rows.times), _PARTS)
         large: dict[int, list[OverCall]] = {}
         for over, (position, *others) in needs.items():
-            if not is_mean(kernels, task, over, (position, *others)):
+            if over.frame.until or not is_mean(kernels, task, over, (position, *others)):
                 continue
             if over.frame in task.large:
                 large.setdefault(position, []).append(over)

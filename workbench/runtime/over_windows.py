@@ -48,7 +48,7 @@ class Windows:
     def lowered(self, over: OverCall, positions: Sequence[int]) -> pa.Array:
         """The values of an aggregate over a frame."""
         call, frame = over.call, over.frame
-        if frame not in self._task.large and is_mean(self._kernels, self._task, over, positions):
+        if not frame.until and frame not in self._task.large and is_mean(self._kernels, self._task, over, positions):
             means = self._near(frame, positions[0], mean=True)
             if means is not None:
                 return pa.array(means[0])
@@ -73,21 +73,26 @@ class Windows:
                 self._found[frame, position] = (sizes,)
             elif frame in self._task.large:
                 self._shared(position)
-            elif (near := self._near(frame, position)) is not None:
+            elif not frame.until and (near := self._near(frame, position)) is not None:
                 self._found[frame, position] = near
             else:
                 first, last = self._frame(frame)
                 low, high = first[0], last[-1]
                 some = tuple(column[low:high] for column in rows)
-                windows = self._kernels[position].windows(first - low, last - low, some, compiled=False)
-                self._found[frame, position] = windows
+                kernel, bounds = self._kernels[position], (first - low, last - low)
+                if frame.single:
+                    self._found[frame, position] = kernel.single(*bounds, some)
+                else:
+                    compiled = None if frame.until else False
+                    self._found[frame, position] = kernel.windows(*bounds, some, compiled=compiled)
         return self._found[frame, position]
 
     def _frame(self, frame: Frame) -> tuple[Array, Array]:
         if frame not in self._bounds:
             rows, back = self._task.rows, reach(frame, self._task.unit)
             piece = self._begin, self._end
-            self._bounds[frame] = frames_of(rows.times, rows.runs, isinstance(frame, RangeFrame), back, *piece)
+            by_time, until = isinstance(frame, RangeFrame), _until(frame, self._task.unit)
+            self._bounds[frame] = frames_of(rows.times, rows.runs, by_time, back, *piece, until=until)
         return self._bounds[frame]
 
     def _shared(self, position: int) -> None:
@@ -118,6 +123,11 @@ def reaches(frames: Sequence[Frame], unit: int) -> tuple[Array, Array]:
     """Which frames go by time, and how far back each goes, as :meth:`FrameKernel.shared` wants them."""
     by_time = np.array([isinstance(frame, RangeFrame) for frame in frames])
     return by_time, np.array([reach(frame, unit) for frame in frames])
+
+
+def _until(frame: Frame, unit: int) -> int:
+    """How far before the row a frame ends, in rows or in units of time: a part of a unit is another whole one."""
+    return -(-frame.until // (unit if isinstance(frame, RangeFrame) else 1))
 
 
 def reach(frame: Frame, unit: int) -> int:
