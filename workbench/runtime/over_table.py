@@ -125,7 +125,7 @@ class OverTable:
         at = NO_MOMENTS
         if not by_rows:
             times, runs, at, lifted = self._united(pool, fold, times, runs, lifted)
-        large = frozenset(each for each in frames if not each.until and self._is_large(each, times, runs, unit))
+        large = frozenset(frame for frame in frames if self._is_large(frame, times, runs, unit))
         steps, index, shift = NO_STEPS, NO_INDEX, 0
         if any(isinstance(frame, RangeFrame) for frame in large):
             steps = np.empty(-(-len(times) // CHUNK), np.int64)
@@ -207,7 +207,9 @@ class OverTable:
         return list(pairwise([*range(0, rows, max(1, rows // CHUNK // (parts * self.threads)) * CHUNK), rows]))
 
     def _is_large(self, frame: Frame, times: Array, runs: Array, unit: int) -> bool:
-        """Whether a frame has many rows, judged by a few."""
+        """Whether a frame has many rows, judged by a few; one that ends earlier only if it has no beginning."""
+        if frame.until and frame.preceding is not None:
+            return False
         by_time, back = isinstance(frame, RangeFrame), reach(frame, unit)
         rows = np.linspace(0, len(times) - 1, 17).astype(int)[1:]
         sizes = [row - first_low(times, runs, by_time, back, row) for row in rows.tolist()]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from workbench.algebra import AGGREGATES
 from workbench.codegen.over import FrameKernel, SortedRows
 from workbench.kernels.frames import frames_of
-from workbench.logical import Frame, OverCall, RangeFrame
+from workbench.logical import Frame, OverCall, RangeFrame, RowsFrame
 from workbench.runtime.ordering import Ordering
 from workbench.runtime.over_columns import room
 
@@ -71,6 +71,8 @@ class Windows:
                 at = self._task.rows.at
                 sizes = np.subtract(at[last], at[first], dtype=np.int64) if len(at) else last - first
                 self._found[frame, position] = (sizes,)
+            elif frame in self._task.large and frame.until:
+                self._found[frame, position] = self._prefixes(frame, position)
             elif frame in self._task.large:
                 self._shared(position)
             elif not frame.until and (near := self._near(frame, position)) is not None:
@@ -97,17 +99,32 @@ class Windows:
 
     def _shared(self, position: int) -> None:
         """All large frames over a partial in one call."""
-        task, kernel = self._task, self._kernels[position]
-        frames = [frame for frame in task.large if position in task.frames[frame]]
-        shape = len(frames), self._end - self._begin
-        out = tuple(room(shape[0] * shape[1], np.dtype(kind)).reshape(shape) for kind in kernel.kind.dtypes)
-        fields = task.lifted[position]
-        assert fields is not None
-        kernel.shared(
-            task.rows, reaches(frames, task.unit), fields, task.scans[position], (self._begin, self._end), out
-        )
+        task = self._task
+        frames = [frame for frame in task.large if position in task.frames[frame] and not frame.until]
+        out = self._large(frames, position, (self._begin, self._end))
         for place, frame in enumerate(frames):
             self._found[frame, position] = tuple(column[place] for column in out)
+
+    def _prefixes(self, frame: Frame, position: int) -> Fields:
+        """A frame from the first row of the key to an earlier one: what all rows up to that one make."""
+        first, last = self._frame(frame)
+        some = np.flatnonzero(last > first)
+        out = self._kernels[position].kind.blank(len(first))
+        if len(some):
+            ends = last[some] - 1
+            windows = self._large([RowsFrame(None)], position, (int(ends[0]), int(ends[-1]) + 1))
+            for target, (column,) in zip(out, windows, strict=True):
+                target[some] = column[ends - ends[0]]
+        return out
+
+    def _large(self, frames: Sequence[Frame], position: int, piece: tuple[int, int]) -> Fields:
+        """The partials ``[frame, row]`` of the rows of a piece, from scans."""
+        task, kernel, fields = self._task, self._kernels[position], self._task.lifted[position]
+        assert fields is not None
+        shape = len(frames), piece[1] - piece[0]
+        out = tuple(room(shape[0] * shape[1], np.dtype(kind)).reshape(shape) for kind in kernel.kind.dtypes)
+        kernel.shared(task.rows, reaches(frames, task.unit), fields, task.scans[position], piece, out)
+        return out
 
 
 def is_mean(kernels: Sequence[FrameKernel], task: Task, over: OverCall, positions: Sequence[int]) -> bool:
