@@ -304,14 +304,14 @@ ROW_VALUES: list[Expression] = [N, X, K, Call(pa.bool_(), "is_null", (B,))]
 
 
 def frames() -> st.SearchStrategy[Frame]:
-    """By rows and by time, ending with the current row, as most do, or before it."""
+    """By rows and by time, ending with the current row, as most do, before or behind it."""
 
     def between(kind: Callable[..., Frame], unit: int, ends: tuple[int, int]) -> Frame:
         until, size = ends
         return kind(None if size < 0 else (until + size) * unit, until * unit)
 
-    ends = st.tuples(st.one_of(st.just(0), st.integers(0, 12)), st.integers(-1, 9))
-    longer = st.tuples(st.one_of(st.just(0), st.integers(0, 20)), st.integers(-1, 40))
+    ends = st.tuples(st.one_of(st.just(0), st.integers(-6, 12)), st.integers(-1, 9))
+    longer = st.tuples(st.one_of(st.just(0), st.integers(-20, 20)), st.integers(-1, 40))
     rows = st.builds(between, st.just(RowsFrame), st.just(1), ends)
     return st.one_of(rows, st.builds(between, st.just(RangeFrame), st.just(SECOND // 4), longer))
 

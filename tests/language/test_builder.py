@@ -57,14 +57,16 @@ def test_a_result_for_each_row() -> None:
     built = query(FLIGHTS).select(
         "ts",
         step=col("gate") - builder.lag("gate").over(col("carrier"), order=col("ts")),
+        later=builder.lead("gate", default="0").over("carrier", order="ts"),
         third=builder.lag("gate", 3, 0).over("carrier", order="ts"),
         n=builder.row_number().over("carrier", order="ts"),
         r=builder.rank().over("carrier", order="ts"),
         before=before,
     )
     assert built.build("delays") == parsed(
-        """SELECT ts, gate - lag(gate) OVER w AS step, lag(gate, 3, 0) OVER w AS third, row_number() OVER w AS n,
-        rank() OVER w AS r, avg(gate) OVER (w ROWS BETWEEN 5 PRECEDING AND 1 PRECEDING) AS before
+        """SELECT ts, gate - lag(gate) OVER w AS step, lead(gate, 1, 0) OVER w AS later,
+        lag(gate, 3, 0) OVER w AS third, row_number() OVER w AS n, rank() OVER w AS r,
+        avg(gate) OVER (w ROWS BETWEEN 5 PRECEDING AND 1 PRECEDING) AS before
         FROM flights WINDOW w AS (PARTITION BY carrier ORDER BY ts)"""
     )
     with pytest.raises(QueryError):

@@ -20,12 +20,18 @@ from workbench.session import LiveQuery, Session
 
 pytestmark = pytest.mark.spark
 
+#: Each row from rows before it; and from rows behind it as well, for which it waits.
 SQL = """SELECT ts, key, value - lag(value) OVER w AS step, lag(key, 2, '-') OVER w AS two, row_number() OVER w AS n,
 rank() OVER w AS r, sum(value) OVER (w ROWS BETWEEN 5 PRECEDING AND 1 PRECEDING) AS before,
 max(value) OVER (w ROWS 3 PRECEDING) AS most, count(*) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 4 PRECEDING) AS c,
 sum(value) OVER (w RANGE BETWEEN INTERVAL '40' SECOND PRECEDING AND INTERVAL '10' SECOND PRECEDING) AS then,
 last_value(value) OVER (w RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '30' SECOND PRECEDING) AS old
 FROM events WINDOW w AS (PARTITION BY key ORDER BY ts)"""
+
+LATER = """SELECT ts, lead(value, 2, -1) OVER w AS two, lag(key) OVER w AS before,
+sum(value) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND 3 FOLLOWING) AS total,
+min(value) OVER (w RANGE BETWEEN INTERVAL '9' SECOND PRECEDING AND INTERVAL '15' SECOND FOLLOWING) AS least,
+sum(value) OVER w AS known FROM events WINDOW w AS (PARTITION BY key ORDER BY ts)"""
 
 
 def rows(count: int = 600) -> pa.Table:
@@ -41,11 +47,11 @@ def rows(count: int = 600) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-def check(data: Any, table: pa.Table, **options: Any) -> LiveQuery:
+def check(data: Any, table: pa.Table, sql: str = SQL, **options: Any) -> LiveQuery:
     """Every row with its values, as a set, as rows of one time and key have no order in a store."""
     session = Session()
     session.source("events", data, time="ts", delay="30 seconds", **options)
-    (handle,) = session.start(session.parse(SQL, name="q"))
+    (handle,) = session.start(session.parse(sql, name="q"))
     assert handle.wait(LONG)
     status = handle.status()
     assert (status.state, status.rows, status.late) == ("finished", len(table), 0), status
@@ -68,17 +74,19 @@ def files(table: pa.Table, folder: Path, number: int = 4) -> str:
     return str(folder)
 
 
-def test_a_recording_in_several_micro_batches(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("sql", [SQL, LATER], ids=["before", "behind"])
+def test_a_recording_in_several_micro_batches(spark: Any, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """State goes from one to the next, in several buckets."""
     monkeypatch.setattr(feed, "TASK_ROWS", 50)
     table = rows()
-    assert check(table, table, max_rows=100).status().batches > 4
+    assert check(table, table, sql, max_rows=100).status().batches > 4
 
 
-def test_a_recording_in_one_job(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("sql", [SQL, LATER], ids=["before", "behind"])
+def test_a_recording_in_one_job(spark: Any, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "TASK_ROWS", 150)
     table = rows()
-    check(table, table, replay="backfill")
+    check(table, table, sql, replay="backfill")
 
 
 def test_a_dataframe(spark: Any) -> None:

@@ -199,6 +199,11 @@ def lag(x: Expr | str, rows: int = 1, default: Argument | None = None) -> Expr:
     return agg("lag", x, rows, *([] if default is None else [default]))
 
 
+def lead(x: Expr | str, rows: int = 1, default: Argument | None = None) -> Expr:
+    """As :func:`lag`, of a row behind: the result waits until that row has come, or none can come any more."""
+    return agg("lead", x, rows, *([] if default is None else [default]))
+
+
 def row_number() -> Expr:
     """The number of the row among those of its key, from 1, in :meth:`Expr.over`."""
     return Expr("row_number()")

@@ -1,7 +1,7 @@
 """OVER: aggregates over the frame of each row, ``agg(x) OVER (PARTITION BY k ORDER BY ts RANGE ...)``.
 
-Meant as Spark's batch OVER is. A stream asks for more: rows are ordered by their event time, and a frame ends with
-its own row or before it, so that the watermark tells when a result is final.
+Meant as Spark's batch OVER is. A stream asks for more: rows are ordered by their event time, and no frame goes on for
+ever, so that the watermark tells when a result is final, or rows behind it do.
 """
 
 from __future__ import annotations
@@ -125,26 +125,28 @@ class OverBinder:
             raise self._text.error(
                 "a frame is given as `ROWS` or `RANGE`, and nothing is left out of it", node, hint=self._example
             )
-        if "FOLLOWING" in (spec.args.get("start_side"), spec.args.get("end_side")):
+        sides = spec.args.get("start_side"), spec.args.get("end_side")
+        if end == "UNBOUNDED" and sides[1] == "FOLLOWING":
             raise self._text.error(
-                "a frame with FOLLOWING is not supported: a row's result would have to wait for rows after it",
+                "a frame up to the last row never ends, as the stream does not",
                 node,
-                hint="let the frame end with `CURRENT ROW`; a later row's frame reaches back to this one",
+                hint="let it end with `CURRENT ROW`, or so many rows or so long behind it",
             )
-        if end == "UNBOUNDED":
-            raise self._text.error("a frame that ends before the first row is empty", node, hint=self._example)
-        first = None if start == "UNBOUNDED" else self._distance(kind, "start", start)
-        last = self._distance(kind, "end", end)
+        if end == "UNBOUNDED" or (start == "UNBOUNDED" and sides[0] == "FOLLOWING"):
+            raise self._text.error("a frame beyond the first or the last row is empty", node, hint=self._example)
+        first = None if start == "UNBOUNDED" else self._distance(kind, "start", start, sides[0])
+        last = self._distance(kind, "end", end, sides[1])
         with self._text.at(node):
             return RowsFrame(first, last) if kind == "ROWS" else RangeFrame(first, last)
 
-    def _distance(self, kind: str, bound: str, node: exp.Expr | str | None) -> int:
-        """How far before the current row a bound of a frame is, in rows or microseconds."""
+    def _distance(self, kind: str, bound: str, node: exp.Expr | str | None, side: str | None) -> int:
+        """How far before the current row a bound of a frame is, in rows or microseconds; negative: behind it."""
         if not isinstance(node, exp.Expr):
             assert node in (None, "CURRENT ROW"), node
             return 0
         with self._text.at(node):
-            return _whole(node, bound) if kind == "ROWS" else self._duration(node, bound)
+            distance = _whole(node, bound) if kind == "ROWS" else self._duration(node, bound)
+        return -distance if side == "FOLLOWING" else distance
 
     def _duration(self, node: exp.Expr, bound: str) -> int:
         if not isinstance(node, exp.Interval) or not isinstance(node.this, exp.Literal):

@@ -1,7 +1,7 @@
 """Functions that stand before an OVER and nowhere else, told by aggregates over frames.
 
-``lag(x, n)`` is the value of the frame that holds the one row ``n`` before, ``row_number()`` the count of all rows up
-to this one. What would have to know later rows is refused.
+``lag(x, n)`` is the value of the frame that holds the one row ``n`` before, ``lead`` behind, ``row_number()`` the
+count of all rows up to this one. What would have to know how many rows there are is refused.
 """
 
 from __future__ import annotations
@@ -28,10 +28,6 @@ _NO_END = "`{name}` depends on how many rows there are, and a stream has no end"
 _NUMBERED = "`row_number()` and `rank()` number the rows from the first one on"
 #: What cannot be told of a stream, why, and what can.
 _REFUSED = {
-    "lead": (
-        "`{name}` is not supported: a row's result would have to wait for rows after it",
-        "`lag(x)` of the later row is the value of this one",
-    ),
     "dense_rank": (
         "`{name}` is not supported: it counts the times of all rows so far",
         "`rank()` leaves gaps; `count(DISTINCT {time})` with the same OVER has none, and keeps every time",
@@ -45,6 +41,9 @@ _REFUSED = {
 #: Aggregates that can be told what to do about NULL, and the one that ignores it.
 _IGNORING = {"first": "first", "first_value": "first", "last": "last", "last_value": "last"}
 _RESPECTING = {name: f"{plain}_value" for name, plain in _IGNORING.items()}
+
+#: Functions of another row, and whether that is before this one or behind it.
+_SHIFTS = {"lag": 1, "lead": -1}
 
 #: Binds a node over single rows.
 Bind = Callable[[exp.Expr], Expression]
@@ -69,18 +68,16 @@ def resolve_nulls(text: SqlText, node: exp.Expr) -> exp.Expr:
         node = nulls.this
     name = node.name.casefold()
     ignores = isinstance(nulls, exp.IgnoreNulls)
-    if name == "lag" and not ignores:
+    if name in _SHIFTS and not ignores:
         return node
-    if name == "lag":
-        raise text.error(
-            "`lag` with `IGNORE NULLS` is not supported",
-            written,
-            hint="`last(x) OVER (... ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)` is the last value before the "
-            "row that is not NULL",
+    if name in _SHIFTS:
+        hint = (
+            "`last(x) OVER (... ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)` is the last value before the row"
         )
+        raise text.error(f"`{name}` with `IGNORE NULLS` is not supported", written, hint=f"{hint} that is not NULL")
     if name not in _IGNORING:
         raise text.error(
-            f"`{'IGNORE' if ignores else 'RESPECT'} NULLS` stands behind `first_value`, `last_value` and `lag`",
+            f"`{'IGNORE' if ignores else 'RESPECT'} NULLS` stands behind `first_value` and `last_value`",
             written,
             hint="aggregates ignore NULL",
         )
@@ -96,47 +93,46 @@ def bind_over_function(text: SqlText, node: exp.Expr, row: Bind, time: str) -> E
         message, hint = (part.format(name=name, time=time) for part in _REFUSED[name])
         raise text.error(message, node, hint=hint)
     with text.at(node):
-        check_arity(name, (1, 3) if name == "lag" else (0, 0), len(nodes))
-        return _NUMBERING[name] if name in _NUMBERING else _lag(text, node, nodes, row)
+        check_arity(name, (1, 3) if name in _SHIFTS else (0, 0), len(nodes))
+        return _NUMBERING[name] if name in _NUMBERING else _shifted(text, node, row)
 
 
 def _over(call: AggregateCall, frame: Frame) -> OverCall:
     return OverCall(call.type, call, frame)
 
 
-def _lag(text: SqlText, node: exp.Expr, nodes: list[exp.Expr], row: Bind) -> Expression:
+def _shifted(text: SqlText, node: exp.Expr, row: Bind) -> Expression:
     """``lag(x, rows, default)``: the default stands where there is no such row, not where its value is NULL."""
+    name, nodes = node.name.casefold(), node.expressions
     value = row(nodes[0])
-    frame = RowsFrame(*[_offset(text, nodes[1]) if len(nodes) > 1 else 1] * 2)
+    rows = _SHIFTS[name] * (_offset(text, nodes[1], name) if len(nodes) > 1 else 1)
+    frame = RowsFrame(rows, rows)
     try:
         kind = AGGREGATES["first_value"].result_type(operands((value,)))
     except QueryError as error:
         raise QueryError(f"`{text.source(node)}`: {error.message}", hint=error.hint) from None
     found = _over(AggregateCall(kind, "first_value", (value,)), frame)
-    default = _default(text, nodes[2], row, kind) if len(nodes) > 2 else None
+    default = _default(text, nodes[2], name, row(nodes[2]), kind) if len(nodes) > 2 else None
     if default is None:
         return found
     missing = Call(pa.bool_(), "equal", (_over(_ROWS, frame), Literal(_BIGINT, 0)))
     return Call(kind, "case", (missing, default, found))
 
 
-def _offset(text: SqlText, node: exp.Expr) -> int:
+def _offset(text: SqlText, node: exp.Expr, name: str) -> int:
     if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
         return int(node.this)
-    hint = (
-        "`lag(x)` of the later row is the value of this one" if isinstance(node, exp.Neg) else "such as `lag(x, 2)`"
-    )
-    raise text.error("the offset of `lag` is a whole number of rows before this one", node, hint=hint)
+    hint = f"such as `{name}(x, 2)`; `lag` looks at rows before this one, `lead` at rows behind it"
+    raise text.error(f"the offset of `{name}` is a whole number of rows", node, hint=hint)
 
 
-def _default(text: SqlText, node: exp.Expr, row: Bind, kind: pa.DataType) -> Expression | None:
+def _default(text: SqlText, node: exp.Expr, name: str, default: Expression, kind: pa.DataType) -> Expression | None:
     """The third argument with the type of the first; None for NULL."""
-    default = row(node)
     if pa.types.is_null(default.type):
         return None
     if not _fits(default, kind):
         raise text.error(
-            f"the default of `lag` must be `{type_name(kind)}` as its value is, got `{text.source(node)}`",
+            f"the default of `{name}` must be `{type_name(kind)}` as its value is, got `{text.source(node)}`",
             node,
             hint=f"convert one of them with `CAST(... AS {type_name(kind)})`",
         )
@@ -160,4 +156,4 @@ _NUMBERING: dict[str, Expression] = {
     "rank": Call(_BIGINT, "add", (_BEFORE, Literal(_BIGINT, 1))),
 }
 #: The names that mean something before an OVER alone.
-OVER_FUNCTIONS = ("lag", *_NUMBERING)
+OVER_FUNCTIONS = (*_SHIFTS, *_NUMBERING)

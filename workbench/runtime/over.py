@@ -8,7 +8,8 @@ its frames. What is kept::
     passed                                  horizon ^
 
 A frame without a beginning keeps one partial for each key instead of rows; if it ends before the current row, also
-the rows that are in no frame yet.
+the rows that are in no frame yet. Where frames reach ``ahead``, rows that have passed are pending until those have,
+too, or none can come any more.
 """
 
 from __future__ import annotations
@@ -78,14 +79,21 @@ class OverRows:
     """
 
     def __init__(
-        self, folder: Folder, columns: Sequence[Expression], time: Expression, frames: Mapping[Frame, Sequence[int]]
+        self,
+        folder: Folder,
+        columns: Sequence[Expression],
+        time: Expression,
+        frames: Mapping[Frame, Sequence[int]],
+        ahead: tuple[int, int] = (0, 0),
     ) -> None:
         self._folder = folder
         self._columns = tuple(columns)
         self._time = time
         self._frames = dict(frames)
         self._kernels = [FrameKernel(kind) for kind in folder.kinds]
-        self._reaching = [frame for frame in frames if frame.preceding is not None or frame.until]
+        self._ahead, self._delayed = ahead, any(ahead)
+        #: Frames that need the history: all where rows are pending, which are part of it.
+        self._reaching = [f for f in frames if f.preceding is not None or f.until or self._delayed]
         times = [_reach(frame) for frame in self._reaching if isinstance(frame, RangeFrame)]
         self._reach = max(times, default=-1)
         self._rows = max((_reach(frame) for frame in self._reaching if not isinstance(frame, RangeFrame)), default=0)
@@ -97,12 +105,14 @@ class OverRows:
         open_ended = [frame for frame in frames if frame.preceding is None]
         #: Rows that later frames all hold: for those that end with the row or its peers (None) all so far.
         self._carried = {
-            (frame if frame.until else None, position): folder.kinds[position].blank(0)
+            (frame if frame in self._reaching else None, position): folder.kinds[position].blank(0)
             for frame in open_ended
             for position in self._frames[frame]
         }
         #: How many rows of each key have gone into these.
-        self._joined = {frame: np.zeros(0, np.int64) for frame in open_ended if frame.until}
+        self._joined = {frame: np.zeros(0, np.int64) for frame in open_ended if frame in self._reaching}
+        #: Rows that have passed and have no result yet, by key and in order within it.
+        self._pending = self._waiting
 
     @property
     def rows(self) -> int:
@@ -120,37 +130,72 @@ class OverRows:
             )
             for spec, column in zip(kind.fields, columns, strict=True)
         )
-        return int(self._waiting.nbytes + 2 * self._history.keys.nbytes + cells)
+        return int(self._waiting.nbytes + self._pending.nbytes + 2 * self._history.keys.nbytes + cells)
 
     def add(self, keys: Array, times: Array, columns: Sequence[pa.Array]) -> None:
         """Take in rows, none of them earlier than the horizon."""
         self._waiting = pa.Table.from_batches([self._waiting, self._batch(keys, times, columns)]).combine_chunks()
         self._waiting = self._waiting.to_batches()[0] if len(self._waiting) else self._batch(keys, times, columns)
 
-    def advance(self, horizon: int) -> Passed | None:
-        """Let the rows before ``horizon`` pass; None if there is none. Cost: passing rows and history."""
+    def advance(self, horizon: int, *, finish: bool = False) -> Passed | None:
+        """Let the rows before ``horizon`` pass; None if nothing has changed. Cost: passing rows and history.
+
+        ``finish``: no row will ever follow, so that none waits for one.
+        """
         due = pc.less(self._waiting.column(1), horizon)
         batch = self._waiting.filter(due)
-        if not len(batch):
+        if not len(batch) and not len(self._pending):
             return None
         self._waiting = self._waiting.filter(pc.invert(due))
         batch = batch.take(pc.sort_indices(batch, [(name, "ascending") for name in batch.schema.names]))
         keys, times = (column.to_numpy() for column in batch.columns[:2])
+        rows = _History(keys, times, self._folder.lift(self._read(batch), len(batch)))
+        runs = _runs(keys)
+        if len(keys):
+            self._widen(int(keys[-1]) + 1)
+            self._counts[keys[runs[:-1]]] += np.diff(runs)
+        if self._delayed:
+            return self._resume(batch, rows, max(horizon, -LIMIT), finish)
+        partials = self._open_ended(rows, runs)
+        if self._reaching:
+            every, new = self._history.followed_by(rows)
+            ends = _runs(every.keys)
+            partials |= self._reached(every, ends, new, ends[1:], max(horizon, -LIMIT))
+        numbers = self._counts[keys] + np.arange(len(keys)) - np.repeat(runs[1:], np.diff(runs))
+        return Passed(keys, times, numbers, self._read(batch), partials)
+
+    def _read(self, batch: pa.RecordBatch) -> dict[Expression, pa.Array]:
+        """What is read of rows, by expression."""
         columns = dict(zip(self._columns, batch.columns[2:], strict=True))
         columns[self._time] = batch.column(1).cast(pa.timestamp("us", "UTC")).cast(self._time.type)
-        rows = _History(keys, times, self._folder.lift(columns, len(batch)))
-        self._widen(int(keys[-1]) + 1)
-        runs = _runs(keys)
-        partials = self._open_ended(rows, runs) | self._reached(rows, horizon)
-        numbers = self._counts[keys] + np.arange(len(keys)) - np.repeat(runs[:-1], np.diff(runs))
-        self._counts[keys[runs[:-1]]] += np.diff(runs)
-        return Passed(keys, times, numbers, columns, partials)
+        return columns
+
+    def _resume(self, batch: pa.RecordBatch, rows: _History, horizon: int, finish: bool) -> Passed:
+        """The pending rows whose frames are complete, after some more have passed. ::
+
+        . . . . . . | . . . . | . . . .        the history of a key: rows with a result, with one now, and
+        told           now      pending        those that wait for more rows or time
+        """
+        every, _ = self._history.followed_by(rows)
+        runs, batch = _runs(every.keys), pa.concat_batches([self._pending, batch])
+        batch = batch.take(pa.array(np.argsort(batch.column(0).to_numpy(), kind="stable")))
+        lengths = np.diff(runs)
+        behind = np.repeat(runs[1:], lengths) - np.arange(len(every.keys))
+        untold = behind <= np.bincount(batch.column(0).to_numpy(), minlength=len(self._counts))[every.keys]
+        told = untold if finish else (behind > self._ahead[0]) & (every.times < horizon - self._ahead[1]) & untold
+        chosen = pa.array(told[untold])
+        self._pending, batch = batch.filter(pc.invert(chosen)), batch.filter(chosen)
+        numbers = (self._counts[every.keys] - behind)[told]
+        firsts = runs[1:] - np.add.reduceat(untold & ~told, runs[:-1], dtype=np.int64)
+        partials = self._reached(every, runs, told, firsts, horizon)
+        keys, times = (column.to_numpy() for column in batch.columns[:2])
+        return Passed(keys, times, numbers, self._read(batch), partials)
 
     def _open_ended(self, rows: _History, runs: Array) -> dict[tuple[Frame, int], Fields]:
         """Frames from a key's first row to this one: what is carried, and the passing rows, which then are, too."""
         found: dict[tuple[Frame, int], Fields] = {}
         for frame in (frame for frame in self._frames if frame not in self._reaching):
-            first, last = frames_of(rows.times, runs, isinstance(frame, RangeFrame), -1)
+            first, last = frames_of(rows.times, runs, isinstance(frame, RangeFrame), None)
             for position in self._frames[frame]:
                 own = self._kernels[position].windows(first, last, rows.fields[position])
                 before = (column[rows.keys] for column in self._carried[None, position])
@@ -161,50 +206,46 @@ class OverRows:
                 carried[rows.keys[runs[:-1]]] = column[runs[1:] - 1]
         return found
 
-    def _reached(self, rows: _History, horizon: int) -> dict[tuple[Frame, int], Fields]:
-        """Frames that reach back into the history, which then is moved on."""
-        if not self._reaching:
-            return {}
-        every, new = self._history.followed_by(rows)
-        runs = _runs(every.keys)
+    def _reached(
+        self, every: _History, runs: Array, told: Array, untold: Array, horizon: int
+    ) -> dict[tuple[Frame, int], Fields]:
+        """The frames of some rows of the history, which then is moved on.
+
+        ``untold`` is where in each run the rows begin that have no result yet, or its end.
+        """
         found: dict[tuple[Frame, int], Fields] = {}
+        lengths = np.diff(runs)
+        since = np.full(len(lengths), horizon)
+        since[untold < runs[1:]] = every.times[untold[untold < runs[1:]]]
         for frame in self._reaching:
-            by_time, back = isinstance(frame, RangeFrame), -1 if frame.preceding is None else frame.preceding
-            first, last = frames_of(every.times, runs, by_time, back, until=frame.until)
-            first, last = first[new], last[new]
+            by_time = isinstance(frame, RangeFrame)
+            first, last = frames_of(every.times, runs, by_time, frame.preceding, until=frame.until)
+            first, last = first[told], last[told]
             if frame.preceding is None:
-                begun = self._begun(frame, every, new, runs)
-                first = np.repeat(begun, np.diff(runs))[new]
+                begun = runs[1:] - (self._counts - self._joined[frame])[every.keys[runs[:-1]]]
+                first = np.repeat(begun, lengths)[told]
             for position in self._frames[frame]:
                 kernel, fields = self._kernels[position], every.fields[position]
                 windows = (kernel.single if frame.single else kernel.windows)(first, last, fields)
                 if frame.preceding is None:
-                    before = (column[rows.keys] for column in self._carried[frame, position])
+                    before = (column[every.keys[told]] for column in self._carried[frame, position])
                     with np.errstate(all="ignore"):
                         windows = kernel.kind.combine(*before, *windows)
                 found[frame, position] = windows
             if frame.preceding is None:
-                self._join(frame, every, runs, begun, max(horizon, -LIMIT))
-        behind = np.repeat(runs[1:], np.diff(runs)) - np.arange(len(every.keys))
-        kept = behind <= self._rows
+                ends = np.minimum(untold, untold - frame.until)
+                if by_time and frame.until > 0:
+                    reached = every.times <= np.repeat(since - frame.until, lengths)
+                    ends = runs[:-1] + np.add.reduceat(reached, runs[:-1], dtype=np.int64)
+                self._join(frame, every, every.keys[runs[:-1]], begun, np.maximum(begun, ends))
+        kept = np.repeat(untold, lengths) - np.arange(len(every.keys)) <= self._rows
         if self._reach >= 0:
-            kept |= every.times >= max(horizon, -LIMIT) - self._reach
+            kept |= every.times >= np.repeat(since - self._reach, lengths)
         self._history = every[kept]
         return found
 
-    def _begun(self, frame: Frame, every: _History, new: Array, runs: Array) -> Array:
-        """In each run the first row that is not among the carried ones of a frame that ends before the row."""
-        keys = every.keys[runs[:-1]]
-        passed = np.add.reduceat(~new, runs[:-1], dtype=np.int64)
-        return runs[:-1] + passed - (self._counts[keys] - self._joined[frame][keys])
-
-    def _join(self, frame: Frame, every: _History, runs: Array, begun: Array, horizon: int) -> None:
-        """Carry the rows that all frames of later rows will hold: those so many rows, or so long, before them."""
-        if isinstance(frame, RangeFrame):
-            ends = runs[:-1] + np.add.reduceat(every.times <= horizon - frame.until, runs[:-1], dtype=np.int64)
-        else:
-            ends = runs[1:] - frame.until
-        keys, ends = every.keys[runs[:-1]], np.maximum(begun, ends)
+    def _join(self, frame: Frame, every: _History, keys: Array, begun: Array, ends: Array) -> None:
+        """Carry the rows ``[begun, ends)`` of each key, which all frames of later results hold."""
         self._joined[frame][keys] += ends - begun
         for position in self._frames[frame]:
             joining = self._kernels[position].windows(begun, ends, every.fields[position])
@@ -229,7 +270,7 @@ class OverRows:
         return _table([pa.array(keys), pa.array(times), *columns])
 
     def snapshot(self) -> list[pa.RecordBatch]:
-        """All that is kept: waiting rows, history, and what is kept for each key."""
+        """All that is kept: waiting rows, history, what is kept for each key, pending rows if there may be any."""
         history = self._history
         fields = [
             spec.to_arrow(column)
@@ -243,7 +284,8 @@ class OverRows:
         ]
         carried += map(pa.array, self._joined.values())
         past = [pa.array(history.keys), pa.array(history.times), *fields]
-        return [self._waiting, _table(past), _table([pa.array(self._counts), *carried])]
+        pending = [self._pending] if self._delayed else []
+        return [self._waiting, _table(past), _table([pa.array(self._counts), *carried]), *pending]
 
     def adopt(self, older: OverRows, partials: Sequence[int | None]) -> None:
         """Take over what the rows of an older plan have kept, which had all frames of this one.
@@ -251,6 +293,7 @@ class OverRows:
         ``partials`` are the older places of partials; what was not there (None) no frame needs, and is blank.
         """
         self._waiting, self._counts, past = older._waiting, older._counts, older._history
+        self._pending = older._pending
         blank = self._folder.blank(len(past.keys))
         fields = [own if place is None else past.fields[place] for own, place in zip(blank, partials, strict=True)]
         self._history = _History(past.keys, past.times, fields)
@@ -262,7 +305,8 @@ class OverRows:
 
     def restore(self, tables: Sequence[pa.RecordBatch]) -> None:
         """Bring fresh rows to what :meth:`snapshot` gave."""
-        self._waiting, past, keyed = tables
+        self._waiting, past, keyed, *pending = tables
+        self._pending = pending[0] if self._delayed else self._pending
         columns = iter(past.columns[2:])
         fields = [tuple(spec.from_arrow(next(columns)) for spec in kind.fields) for kind in self._folder.kinds]
         self._history = _History(past.column(0).to_numpy(), past.column(1).to_numpy(), fields)
@@ -276,7 +320,7 @@ class OverRows:
 
 def _reach(frame: Frame) -> int:
     """How many rows, or for how long, a frame needs rows: those that it does not carry."""
-    return frame.until if frame.preceding is None else frame.preceding
+    return max(0, frame.until if frame.preceding is None else frame.preceding)
 
 
 def _runs(keys: Array) -> Array:

@@ -91,9 +91,10 @@ class Windows:
 
     def _frame(self, frame: Frame) -> tuple[Array, Array]:
         if frame not in self._bounds:
-            rows, back = self._task.rows, reach(frame, self._task.unit)
+            rows, unit = self._task.rows, self._task.unit
+            back = None if frame.preceding is None else reach(frame, unit)
             piece = self._begin, self._end
-            by_time, until = isinstance(frame, RangeFrame), _until(frame, self._task.unit)
+            by_time, until = isinstance(frame, RangeFrame), _until(frame, unit)
             self._bounds[frame] = frames_of(rows.times, rows.runs, by_time, back, *piece, until=until)
         return self._bounds[frame]
 
