@@ -118,6 +118,24 @@ def _fill_last(times: Array, runs: Array, by_time: bool, begin: int, end: int, l
 fill_first, fill_last = jit(_fill_first), jit(_fill_last)
 
 
+def _fill_ahead(times: Array, runs: Array, by_time: bool, ahead: int, begin: int, end: int, out: Array) -> None:
+    """For each of the rows ``[begin, end)`` the first one of its run at least so many rows, or so long, behind it."""
+    run, low = place(runs, 0, runs.size, begin + 1) - 1, begin
+    for row in range(begin, end):
+        while row >= runs[run + 1]:
+            run += 1
+        if by_time:
+            low = max(low, row)
+            while low < runs[run + 1] and times[low] < times[row] + ahead:
+                low += 1
+            out[row - begin] = low
+        else:
+            out[row - begin] = min(row + ahead, runs[run + 1])
+
+
+fill_ahead = jit(_fill_ahead)
+
+
 def _fill_index(times: Array, origin: int, shift: int, index: Array) -> None:
     bucket = 0
     for row in range(times.size):
@@ -242,19 +260,37 @@ first_low = jit(_first_low)
 
 
 def frames_of(
-    times: Array, runs: Array, by_time: bool, preceding: int, begin: int = 0, end: int | None = None
+    times: Array,
+    runs: Array,
+    by_time: bool,
+    preceding: int | None,
+    begin: int = 0,
+    end: int | None = None,
+    until: int = 0,
 ) -> tuple[Array, Array]:
     """First and last (exclusive) row of the frames of the rows ``[begin, end)``, int64.
 
-    ``preceding`` is in the unit of ``times`` or in rows; negative: from the key's first row on. Frames by time hold
-    the rows of the row's own time, frames by rows end with the row.
+    ``preceding`` is in the unit of ``times`` or in rows; None: from the key's first row on. ``until``, in the same
+    unit, is where frames end; with 0, frames by time hold the rows of the row's own time, frames by rows end with
+    the row. One that ends earlier ends where a frame of one less than ``until`` would begin. Both may be negative:
+    behind the row.
     """
     end = len(times) if end is None else end
     first, last = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
     if begin < end:
-        low = first_low(times, runs, by_time, preceding, begin)
-        fill_first(times, runs, by_time, preceding, low, begin, end, first)
-        fill_last(times, runs, by_time, begin, end, last)
+        back = -1 if preceding is None else preceding
+        if preceding is not None and preceding < 0:
+            fill_ahead(times, runs, by_time, -preceding, begin, end, first)
+        else:
+            low = first_low(times, runs, by_time, back, begin)
+            fill_first(times, runs, by_time, back, low, begin, end, first)
+        if until < 0:
+            fill_ahead(times, runs, by_time, 1 - until, begin, end, last)
+        elif until:
+            low = first_low(times, runs, by_time, until - 1, begin)
+            fill_first(times, runs, by_time, until - 1, low, begin, end, last)
+        else:
+            fill_last(times, runs, by_time, begin, end, last)
     return first, last
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from itertools import pairwise, product
 from typing import Any
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from workbench.algebra import AGGREGATES, Aggregate
 from workbench.errors import QueryError
+from workbench.language import parse_queries
 from workbench.logical import (
     AggregateCall,
     AnyWindow,
@@ -303,9 +304,35 @@ def workloads(
 ROW_VALUES: list[Expression] = [N, X, K, Call(pa.bool_(), "is_null", (B,))]
 
 
+#: Functions that stand before OVER alone, and what a user makes of them.
+OVER_ITEMS = [
+    "lag(x) OVER w", "lag(k, 2, '-') OVER w", "lag(i, 3, 7) OVER w", "lag(b, 1, x > 0) OVER w", "lag(d) OVER w",
+    "lag(ts) OVER w", "lead(x) OVER w", "lead(i, 2, -1) OVER w", "row_number() OVER w", "rank() OVER w",
+    "x - lag(x) OVER w", "CASE WHEN lag(k) OVER w = k THEN lag(x, 2) OVER w ELSE x END",
+]  # fmt: skip
+
+
+def over_items() -> list[Expression]:
+    """The same, bound."""
+    sql = f"SELECT {', '.join(f'{item} AS v{place}' for place, item in enumerate(OVER_ITEMS))} FROM s"
+    (query,) = parse_queries(f"{sql} WINDOW w AS (ORDER BY ts)", {"s": Stream("s", SCHEMA, "ts", 0)}, name="q")
+    return [named.expression for named in query.values]
+
+
+OVER_VALUES = over_items()
+
+
 def frames() -> st.SearchStrategy[Frame]:
-    reach = st.one_of(st.none(), st.integers(0, 40).map(lambda quarters: quarters * SECOND // 4))
-    return st.one_of(st.builds(RowsFrame, st.one_of(st.none(), st.integers(0, 9))), st.builds(RangeFrame, reach))
+    """By rows and by time, ending with the current row, as most do, before or behind it."""
+
+    def between(kind: Callable[..., Frame], unit: int, ends: tuple[int, int]) -> Frame:
+        until, size = ends
+        return kind(None if size < 0 else (until + size) * unit, until * unit)
+
+    ends = st.tuples(st.one_of(st.just(0), st.integers(-6, 12)), st.integers(-1, 9))
+    longer = st.tuples(st.one_of(st.just(0), st.integers(-20, 20)), st.integers(-1, 40))
+    rows = st.builds(between, st.just(RowsFrame), st.just(1), ends)
+    return st.one_of(rows, st.builds(between, st.just(RangeFrame), st.just(SECOND // 4), longer))
 
 
 @st.composite
@@ -317,10 +344,13 @@ def over_workloads(draw: st.DrawFn, most: int = 3, names: tuple[str, ...] = tupl
         chosen = draw(st.lists(st.tuples(calls(names), frames()), min_size=1, max_size=4, unique=True))
         keys = (Named("k", K),) if draw(st.booleans()) else ()
         row = draw(st.lists(st.sampled_from(ROW_VALUES), max_size=2, unique=True))
-        values = [OverCall(call.type, call, frame) for call, frame in chosen]
+        values: list[Expression] = [OverCall(call.type, call, frame) for call, frame in chosen]
+        values += draw(st.lists(st.sampled_from(OVER_VALUES), max_size=2, unique=True))
         where = draw(conditions())
         named = tuple(
-            Named(f"v{place}", value) for place, value in enumerate([*values, *row]) if value != K or not keys
+            Named(f"v{place}", value)
+            for place, value in enumerate(dict.fromkeys([*values, *row]))
+            if value != K or not keys
         )
         queries.append(Query(f"q{number}", stream, where, keys, (EachRow(),), named))
         if draw(st.booleans()):

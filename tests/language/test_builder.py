@@ -51,6 +51,28 @@ def test_same_query_as_sql() -> None:
     )
 
 
+def test_a_result_for_each_row() -> None:
+    """A frame, and functions that have none; keys and order are expressions or SQL."""
+    before = avg("gate").over("carrier", order="ts", frame="ROWS BETWEEN 5 PRECEDING AND 1 PRECEDING")
+    built = query(FLIGHTS).select(
+        "ts",
+        step=col("gate") - builder.lag("gate").over(col("carrier"), order=col("ts")),
+        later=builder.lead("gate", default="0").over("carrier", order="ts"),
+        third=builder.lag("gate", 3, 0).over("carrier", order="ts"),
+        n=builder.row_number().over("carrier", order="ts"),
+        r=builder.rank().over("carrier", order="ts"),
+        before=before,
+    )
+    assert built.build("delays") == parsed(
+        """SELECT ts, gate - lag(gate) OVER w AS step, lead(gate, 1, 0) OVER w AS later,
+        lag(gate, 3, 0) OVER w AS third, row_number() OVER w AS n, rank() OVER w AS r,
+        avg(gate) OVER (w ROWS BETWEEN 5 PRECEDING AND 1 PRECEDING) AS before
+        FROM flights WINDOW w AS (PARTITION BY carrier ORDER BY ts)"""
+    )
+    with pytest.raises(QueryError):
+        avg("gate").over("carrier", order="ts", frame="ROWS 5 PRECEDING), sum(gate) OVER (ORDER BY ts")
+
+
 BASE = query(FLIGHTS).window("1 hour").select(n=count())
 gate, odd = col("gate"), col("odd name")
 

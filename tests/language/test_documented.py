@@ -8,6 +8,7 @@ from pathlib import Path
 from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.language.operators import NAMED_HANDLERS, OPERATORS
+from workbench.language.over_functions import OVER_FUNCTIONS
 from workbench.language.windows import FORMS
 from workbench.logical.expressions import INFIX
 from workbench.logical.functions import SQL_FUNCTIONS
@@ -37,6 +38,10 @@ def test_every_window_form_has_a_row() -> None:
     assert calls(section("## Windows")) == set(FORMS)
 
 
+def test_every_function_before_over_has_a_row() -> None:
+    assert calls(section("## A result for each row")) == {"agg", *OVER_FUNCTIONS}
+
+
 def test_every_option_and_command_has_a_row() -> None:
     rows = re.findall(r"^\| (`.*?) \|", section("## Cells and commands"), re.MULTILINE)
     assert {word for row in rows for word in re.findall(r"`(--[\w-]+)", row)} == set(completion.OPTIONS)
@@ -58,6 +63,10 @@ def test_the_examples_run(shell: InteractiveShell) -> None:
         name: len(shell.user_ns[name].results()) for name in ("delays", "pair_2", "late", "names", "some", "worst")
     }
     assert all(names.values())
+    steps = shell.user_ns["steps"].results()
+    assert sorted(zip(steps["carrier"].fillna("-"), steps["n"], steps["step"].fillna(0), strict=True)) == [
+        ("-", 1, 0), ("B6", 1, 0), ("UA", 1, 0), ("UA", 2, 39)
+    ]  # fmt: skip
     assert shell.user_ns["names"].results()[["name", "n"]].to_dict("records") == [{"name": "United", "n": 2}]
     assert shell.user_ns["worst"].results()["worst"].tolist() == [41.0]
     fuel = shell.user_ns["fuel"].results()[["car", "window_start", "n"]]

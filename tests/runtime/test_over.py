@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from answers import answer_of, assert_same, same
+from each_row import compare, rows_at, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import CLOSE, SECOND, over_workloads, streams
@@ -73,19 +73,6 @@ def test_the_order_of_arrival_changes_nothing(workload: Workload, batches: list[
         engine.run([rows])
         answers.append(answer_of(engine.results["q0"]))
     assert_same(answers[0], answers[1])
-
-
-def run(sql: str, table: pa.Table, cuts: tuple[int, ...] = (), delay: int = 0) -> tuple[Engine, list[dict[str, Any]]]:
-    stream = Stream("s", table.schema, "ts", delay)
-    engine = Engine(compile_workload(Workload(stream, tuple(parse_queries(sql, {"s": stream}, name="q")))))
-    bounds = [0, *cuts, len(table)]
-    engine.run([table.slice(a, b - a) for a, b in pairwise(bounds)])
-    return engine, engine.results["q"].table().to_pylist()
-
-
-def rows_at(seconds: list[int], **columns: list[Any]) -> pa.Table:
-    times = pa.array([second * SECOND for second in seconds]).cast(pa.timestamp("us", "UTC"))
-    return pa.table({"ts": times, **columns})
 
 
 def test_both_kinds_of_frames_and_peers() -> None:
@@ -179,25 +166,6 @@ def test_equal_to_the_batch_answer_of_spark(spark: Any) -> None:
     distinct = distinct.rename_columns(["ts", "k", "x", "n"])
     rows_frames = ["ROWS BETWEEN 4 PRECEDING AND CURRENT ROW", "ROWS UNBOUNDED PRECEDING", "ROWS CURRENT ROW"]
     compare(spark, distinct, [f"ORDER BY ts {frame}" for frame in rows_frames], calls)
-
-
-def compare(spark: Any, table: pa.Table, frames: list[str], calls: list[str]) -> None:
-    items = [
-        f"{call} OVER (PARTITION BY k {frame}) AS v{i}_{j}"
-        for i, frame in enumerate(frames)
-        for j, call in enumerate(calls)
-    ]
-    sql = f"SELECT ts, k, x, n, {', '.join(items)} FROM rows"
-    spark.createDataFrame(table).createOrReplaceTempView("rows")
-    names = ["ts", "k", "x", "n", *(item.rpartition(" ")[2] for item in items)]
-    theirs = spark.sql(sql).toArrow().to_pylist()
-    _, ours = run(sql.replace("FROM rows", "FROM s"), table, (100, 250), delay=200 * SECOND)
-
-    assert len(ours) == len(theirs) == len(table)
-    own = ("ts", "k", "x", "n")
-    ours, theirs = (sorted(rows, key=lambda row: str([row[name] for name in own])) for rows in (ours, theirs))
-    for mine, other in zip(ours, theirs, strict=True):
-        assert all(same(mine[name], other[name]) for name in names), (mine, other)
 
 
 def of_table(workload: Workload, table: pa.Table, threads: int) -> dict[str, list[tuple[Any, ...]]]:

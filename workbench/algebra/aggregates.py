@@ -78,7 +78,7 @@ class Aggregate:
     ``result_type(operands)`` is the Arrow type of the result and raises QueryError where the arguments do not fit,
     ``parts(operands)`` names the partials in the order in which ``lower(fields, operands, type, text) -> array``
     takes their fields; ``text`` names the aggregate in errors. ``order_sensitive``: the result depends on the rows'
-    event times, not only on their values.
+    event times, not only on their values. ``counts_null``: NULL is a value to it, which others ignore.
     """
 
     name: str
@@ -89,6 +89,7 @@ class Aggregate:
     lower: Callable[[Sequence[Fields], Operands, pa.DataType, str], pa.Array]
     constant_from: int | None = None
     order_sensitive: bool = False
+    counts_null: bool = False
 
 
 def is_number(kind: pa.DataType) -> bool:

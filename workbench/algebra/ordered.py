@@ -2,7 +2,8 @@
 
 Values have one order: numbers by size with NaN the greatest, FALSE before TRUE, text by code point. Among equal
 times ``first`` takes the smallest value and ``last`` the greatest, so neither arrival nor any split of the rows into
-tasks and micro-batches shows in a result; the partials are commutative and idempotent.
+tasks and micro-batches shows in a result; the partials are commutative and idempotent. ``first_value`` and
+``last_value`` are those of the first and the last row, even if that is NULL.
 """
 
 from __future__ import annotations
@@ -222,6 +223,11 @@ def _by_parts(name: str) -> Callable[[Operands], tuple[Part, ...]]:
     return make
 
 
+def _row_parts(name: str) -> Callable[[Operands], tuple[Part, ...]]:
+    """The value of the row with the least or greatest time."""
+    return lambda operands: (Part(f"{name}_int_{flavour(operands.types[0])}", (TIME, 0)),)
+
+
 def _lower_by(known: int) -> Callable[[Sequence[Fields], Operands, pa.DataType, str], pa.Array]:
     def lower(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
         _, rank, value = fields[0]
@@ -255,11 +261,18 @@ def _family() -> list[Aggregate]:
         Aggregate("range", one, algebraic, _range_type, parts("min_*", "max_*", "count"), _lower_range),
         Aggregate("first", one, algebraic, ordered, _time_parts("first"), _lower_pick, order_sensitive=True),
         Aggregate("last", one, algebraic, ordered, _time_parts("last"), _lower_pick, order_sensitive=True),
+        _of_row("first_value", "min_by", 0),
+        _of_row("last_value", "max_by", 1),
         Aggregate("min_by", two, algebraic, _by_type, _by_parts("min_by"), _lower_by(0)),
         Aggregate("max_by", two, algebraic, _by_type, _by_parts("max_by"), _lower_by(1)),
         Aggregate("m4", one, algebraic, _m4_type, _m4_parts, _lower_m4, order_sensitive=True),
     ]
 
 
+def _of_row(name: str, by: str, known: int) -> Aggregate:
+    parts_of, lower = _row_parts(by), _lower_by(known)
+    return Aggregate(name, (1, 1), Family.ALGEBRAIC, ordered, parts_of, lower, order_sensitive=True, counts_null=True)
+
+
 AGGREGATES = tuple(_family())
-ALIASES = {"first_value": "first", "last_value": "last"}
+ALIASES: dict[str, str] = {}

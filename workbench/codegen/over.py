@@ -67,6 +67,14 @@ class FrameKernel:
         function(first, last, *map(sealed, fields), *self.kind.blank(1), *out)
         return out
 
+    def single(self, first: Array, last: Array, fields: Fields) -> Fields:
+        """The same where no window has more than one row: nothing to combine, nothing to compile."""
+        some = np.flatnonzero(last > first)
+        out = self.kind.blank(len(first))
+        for target, column in zip(out, fields, strict=True):
+            target[some] = column[first[some]]
+        return out
+
     def near(
         self,
         rows: SortedRows,

@@ -113,6 +113,15 @@ class Expr:
         """Whether the value is one of ``values``."""
         return Expr(f"({self}) IN ({', '.join(map(_operand, values))})")
 
+    def over(self, *keys: Expr | str, order: Expr | str, frame: str = "") -> Expr:
+        """The aggregate of each row's frame, of the rows with the same keys in the order of time.
+
+        ``frame`` as in SQL: ``"ROWS BETWEEN 5 PRECEDING AND 1 PRECEDING"``. :func:`lag` and the like have none.
+        """
+        parts = [f"PARTITION BY {', '.join(map(str, map(_fragment, keys)))}" if keys else ""]
+        parts += [f"ORDER BY {_fragment(order)}", frame]
+        return sql(f"{self} OVER ({' '.join(filter(None, parts))})")
+
 
 def col(name: str) -> Expr:
     """A column, by its name."""
@@ -164,9 +173,11 @@ count_if = _aggregate("count_if")
 covar_pop = _aggregate_of_two("covar_pop")
 covar_samp = _aggregate_of_two("covar_samp")
 first = _aggregate("first")
+first_value = _aggregate("first_value")
 geometric_mean = _aggregate("geometric_mean")
 kurtosis = _aggregate("kurtosis")
 last = _aggregate("last")
+last_value = _aggregate("last_value")
 m4 = _aggregate("m4")
 max_ = _aggregate("max")
 max_by = _aggregate_of_two("max_by")
@@ -181,6 +192,26 @@ stddev = _aggregate("stddev")
 sum_ = _aggregate("sum")
 try_sum = _aggregate("try_sum")
 variance = _aggregate("variance")
+
+
+def lag(x: Expr | str, rows: int = 1, default: Argument | None = None) -> Expr:
+    """The value of the row so many rows before, in :meth:`Expr.over`; ``default`` where there is none, else NULL."""
+    return agg("lag", x, rows, *([] if default is None else [default]))
+
+
+def lead(x: Expr | str, rows: int = 1, default: Argument | None = None) -> Expr:
+    """As :func:`lag`, of a row behind: the result waits until that row has come, or none can come any more."""
+    return agg("lead", x, rows, *([] if default is None else [default]))
+
+
+def row_number() -> Expr:
+    """The number of the row among those of its key, from 1, in :meth:`Expr.over`."""
+    return Expr("row_number()")
+
+
+def rank() -> Expr:
+    """1 and how many rows of the key are earlier in time, in :meth:`Expr.over`."""
+    return Expr("rank()")
 
 
 def quantile(x: Expr | str, q: float | Sequence[float], method: str = "linear") -> Expr:

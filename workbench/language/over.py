@@ -1,7 +1,7 @@
 """OVER: aggregates over the frame of each row, ``agg(x) OVER (PARTITION BY k ORDER BY ts RANGE ...)``.
 
-Meant as Spark's batch OVER is. A stream asks for more: rows are ordered by their event time, and a frame ends at its
-own row, so that the watermark tells when a result is final.
+Meant as Spark's batch OVER is. A stream asks for more: rows are ordered by their event time, and no frame goes on for
+ever, so that the watermark tells when a result is final, or rows behind it do.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from workbench.errors import QueryError, did_you_mean
+from workbench.language.over_functions import bind_over_function, is_over_function, resolve_nulls
 from workbench.language.sql import SqlText
 from workbench.logical import AggregateCall, Expression, Frame, OverCall, RangeFrame, RowsFrame, Stream
 from workbench.logical.functions import SQL_FUNCTIONS
@@ -43,19 +44,33 @@ class OverBinder:
         """What the query is partitioned by."""
         return self._partition or ()
 
-    def call(self, node: exp.Window) -> OverCall:
-        """The aggregate over a frame that a node means."""
+    def call(self, node: exp.Window) -> Expression:
+        """The aggregate over a frame that a node means, or what a function such as ``lag`` is of them."""
         for part in ("first", "exclude"):
             if node.args.get(part):
                 raise self._text.error(f"`{part.upper()}` is not supported in OVER", node)
-        if node.this.name.casefold() in SQL_FUNCTIONS:
-            raise self._text.error(f"`{node.this.name}` is not an aggregate, so it has no OVER", node.this)
-        bound = self._aggregate(node.this)
-        assert isinstance(bound, AggregateCall), bound
+        call = resolve_nulls(self._text, node.this)
+        name = call.name.casefold()
+        if name in SQL_FUNCTIONS:
+            raise self._text.error(f"`{call.name}` is not an aggregate, so it has no OVER", call)
+        framed = not is_over_function(name)
+        if framed:
+            bound = self._aggregate(call)
+        else:
+            bound = bind_over_function(self._text, call, self._row, self._stream.time)
         partition, order, spec = self._parts(node)
         self._check_partition(node, partition)
         self._check_order(node, order)
-        return OverCall(bound.type, bound, self._frame(node, spec))
+        if framed:
+            assert isinstance(bound, AggregateCall), bound
+            return OverCall(bound.type, bound, self._frame(node, spec))
+        if spec is not None:
+            raise self._text.error(
+                f"`{name}` has no frame: it is about single rows",
+                node,
+                hint="leave `ROWS` or `RANGE` out of its OVER",
+            )
+        return bound
 
     def _parts(self, node: exp.Window) -> tuple[list[exp.Expr], exp.Expr | None, exp.Expr | None]:
         """Partition, order and frame, some of them from a named window."""
@@ -110,26 +125,32 @@ class OverBinder:
             raise self._text.error(
                 "a frame is given as `ROWS` or `RANGE`, and nothing is left out of it", node, hint=self._example
             )
-        if "FOLLOWING" in (spec.args.get("start_side"), spec.args.get("end_side")):
+        sides = spec.args.get("start_side"), spec.args.get("end_side")
+        if end == "UNBOUNDED" and sides[1] == "FOLLOWING":
             raise self._text.error(
-                "a frame with FOLLOWING is not supported: a row's result would have to wait for rows after it",
+                "a frame up to the last row never ends, as the stream does not",
                 node,
-                hint="let the frame end with `CURRENT ROW`; a later row's frame reaches back to this one",
+                hint="let it end with `CURRENT ROW`, or so many rows or so long behind it",
             )
-        if end not in (None, "CURRENT ROW"):
-            raise self._text.error("a frame ends with the current row", node, hint=self._example)
-        frame = RowsFrame if kind == "ROWS" else RangeFrame
-        if start == "UNBOUNDED":
-            return frame(None)
-        if start == "CURRENT ROW":
-            return frame(0)
-        assert isinstance(start, exp.Expr), start
-        with self._text.at(start):
-            return RowsFrame(_whole(start)) if kind == "ROWS" else RangeFrame(self._duration(start))
+        if end == "UNBOUNDED" or (start == "UNBOUNDED" and sides[0] == "FOLLOWING"):
+            raise self._text.error("a frame beyond the first or the last row is empty", node, hint=self._example)
+        first = None if start == "UNBOUNDED" else self._distance(kind, "start", start, sides[0])
+        last = self._distance(kind, "end", end, sides[1])
+        with self._text.at(node):
+            return RowsFrame(first, last) if kind == "ROWS" else RangeFrame(first, last)
 
-    def _duration(self, node: exp.Expr) -> int:
+    def _distance(self, kind: str, bound: str, node: exp.Expr | str | None, side: str | None) -> int:
+        """How far before the current row a bound of a frame is, in rows or microseconds; negative: behind it."""
+        if not isinstance(node, exp.Expr):
+            assert node in (None, "CURRENT ROW"), node
+            return 0
+        with self._text.at(node):
+            distance = _whole(node, bound) if kind == "ROWS" else self._duration(node, bound)
+        return -distance if side == "FOLLOWING" else distance
+
+    def _duration(self, node: exp.Expr, bound: str) -> int:
         if not isinstance(node, exp.Interval) or not isinstance(node.this, exp.Literal):
-            raise QueryError("the start of a RANGE over time is an interval", hint=self._example)
+            raise QueryError(f"the {bound} of a RANGE over time is an interval", hint=self._example)
         unit = node.args.get("unit")
         return parse_duration(node.this.this + (f" {unit.name}" if isinstance(unit, exp.Var) else ""))
 
@@ -138,9 +159,9 @@ class OverBinder:
         return f"such as {_EXAMPLE.format(time=self._stream.time)}"
 
 
-def _whole(node: exp.Expr) -> int:
+def _whole(node: exp.Expr, bound: str) -> int:
     if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
         return int(node.this)
     raise QueryError(
-        "the start of ROWS is a whole number of rows", hint="such as `ROWS BETWEEN 9 PRECEDING AND CURRENT ROW`"
+        f"the {bound} of ROWS is a whole number of rows", hint="such as `ROWS BETWEEN 9 PRECEDING AND CURRENT ROW`"
     )

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from workbench.algebra import AGGREGATES, user
 from workbench.errors import QueryError
+from workbench.language.over_functions import is_over_function
 from workbench.language.sql import parse_expression
 from workbench.language.windows import FORMS
 from workbench.logical import user_windows
@@ -41,7 +42,7 @@ def _word(name: str, noun: str, others: Collection[str]) -> str:
     folded = name.casefold()
     if not _WORD.fullmatch(folded):
         raise QueryError(f"`{name}` is no name for a {noun}", hint="letters, digits and `_`, no digit first")
-    builtin = folded in AGGREGATES.builtin or folded in SQL_FUNCTIONS or folded in FORMS
+    builtin = folded in AGGREGATES.builtin or folded in SQL_FUNCTIONS or folded in FORMS or is_over_function(folded)
     if builtin or not isinstance(parse_expression(f"{folded}()")[1], exp.Anonymous):
         raise QueryError(f"`{folded}` is built in and cannot be defined anew", hint=f"give the {noun} another name")
     if folded in others:

@@ -13,6 +13,7 @@ from workbench.algebra import AGGREGATES, Aggregate
 from workbench.errors import QueryError, did_you_mean
 from workbench.language.literals import convert, moment, number
 from workbench.language.operators import HANDLERS, NAMED_HANDLERS, refuse_unsteady
+from workbench.language.over_functions import OVER_FUNCTIONS
 from workbench.language.relations import Relation
 from workbench.language.sql import SqlText
 from workbench.language.windows import is_form, refuse_form, window_forms
@@ -43,6 +44,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("tumble", "tumbling"), "`window(ts, size)` are windows that follow one another"),
     **dict.fromkeys(("hop", "hopping", "sliding", "slide"), "`window(ts, size, slide)` are windows that overlap"),
     "session": "`session_window(ts, gap)` are sessions",
+    **dict.fromkeys(OVER_FUNCTIONS, "it has an OVER, such as `lag(x) OVER (PARTITION BY k ORDER BY ts)`"),
     **dict.fromkeys(
         ("time_bucket", "date_bin", "time_slice"), "`window(ts, size)` in GROUP BY; `date_trunc(unit, t)`"
     ),
@@ -250,7 +252,7 @@ class ExpressionBinder:
         raise self._text.error(f"unknown function `{node.name}`", node, hint=hint)
 
     def _filter(self, node: exp.Expr) -> Expression:
-        """``x FILTER (WHERE c)``: NULL is ignored by all aggregates, so it is that of ``if(c, x, NULL)``."""
+        """``x FILTER (WHERE c)``: NULL is ignored by nearly all aggregates, so it is that of ``if(c, x, NULL)``."""
         call, condition = node.this, node.expression.this
         name = call.name.casefold()
         if not isinstance(call, exp.Anonymous) or name not in AGGREGATES:
@@ -258,6 +260,11 @@ class ExpressionBinder:
         aggregate, nodes = self._aggregate_arguments(AGGREGATES[name], call)
         if not nodes:
             return self._aggregate("count_if", node, AGGREGATES["count_if"], [condition])
+        if aggregate.counts_null:
+            hint = f"`{name.removesuffix('_value')}` ignores NULL, and rows where the condition is not true"
+            raise self._text.error(
+                f"`FILTER` behind `{name}`, to which NULL is a value, is not supported", node, hint=hint
+            )
         if aggregate.constant_from != 1 and len(nodes) > 1:
             hint = "a statement of its own with the condition in WHERE shares the same pass over the rows"
             raise self._text.error(f"`FILTER` behind `{name}` of several values is not supported", node, hint=hint)

@@ -20,6 +20,7 @@ from workbench.logical.over import (
     OverCall,
     RangeFrame,
     RowsFrame,
+    ahead_of,
     beside_frames,
     over_calls,
 )
@@ -76,6 +77,7 @@ __all__ = [
     "Window",
     "Workload",
     "aggregate_calls",
+    "ahead_of",
     "beside_frames",
     "over_calls",
     "walk",

@@ -11,6 +11,7 @@ from IPython.display import display
 
 from workbench.algebra import AGGREGATES
 from workbench.errors import QueryError, did_you_mean
+from workbench.language.over_functions import OVER_FUNCTIONS
 from workbench.language.windows import window_forms
 from workbench.logical.functions import SYNTAX_ONLY, THEMES
 from workbench.notebook import api
@@ -144,7 +145,8 @@ def functions_text() -> str:
         theme: sorted(name for each in functions for name in (each.name, *each.aliases) if name not in SYNTAX_ONLY)
         for theme, functions in THEMES.items()
     }
-    themes |= {"aggregates": sorted(AGGREGATES), "window forms": sorted(window_forms())}
+    themes |= {"aggregates": sorted(AGGREGATES), "before OVER": sorted(OVER_FUNCTIONS)}
+    themes |= {"window forms": sorted(window_forms())}
     return "\n".join(f"{theme}: {', '.join(names)}" for theme, names in themes.items())
 
 

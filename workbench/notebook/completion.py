@@ -10,6 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from workbench.algebra import AGGREGATES
 from workbench.language.operators import NAMED_HANDLERS
+from workbench.language.over_functions import OVER_FUNCTIONS
 from workbench.language.parameters import is_constant
 from workbench.language.windows import window_forms
 from workbench.logical import Numerics
@@ -117,7 +118,7 @@ def _of_sql(before: str, word: str, cell: str) -> Iterator[Candidate]:
         yield from ((name, "column") for names in _columns(cell).values() for name in names)
         yield from ((f"{name}(", "window") for name in window_forms() if "group by" in before.casefold())
         yield from ((f"{name}(", "aggregate") for name in AGGREGATES)
-        yield from ((f"{name}(", "function") for name in (*SQL_FUNCTIONS, *NAMED_HANDLERS))
+        yield from ((f"{name}(", "function") for name in (*SQL_FUNCTIONS, *NAMED_HANDLERS, *OVER_FUNCTIONS))
         yield from ((name, "keyword") for name in KEYWORDS)
 
 

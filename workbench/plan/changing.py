@@ -123,7 +123,7 @@ def passage(old: SharedPlan, new: SharedPlan) -> Passage:
 
 def _shape(fold: Fold) -> tuple[Any, ...]:
     """What makes two folds the same, whatever partials they have."""
-    return fold.where, tuple(named.expression for named in fold.keys), fold.columns
+    return fold.where, tuple(named.expression for named in fold.keys), fold.columns, fold.ahead
 
 
 def _partials(old: SharedPlan, origin: int | None, fold: Fold) -> tuple[int | None, ...]:

@@ -27,8 +27,10 @@ from workbench.logical import (
     UserContext,
     UserWindow,
     aggregate_calls,
+    ahead_of,
     over_calls,
 )
+from workbench.time import format_duration
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,13 @@ def _measure(query: Query) -> str:
     return "count" if isinstance(query.windows[0], CountWindow) or RowsFrame in frames else "time"
 
 
+def _waits(query: Query) -> str:
+    """What the results of an OVER query wait for behind their rows, in words; empty if for nothing."""
+    rows, time = ahead_of(over.frame for named in query.values for over in over_calls(named.expression))
+    said = [f"{rows} row{'s' * (rows > 1)}" if rows else "", format_duration(time) if time else ""]
+    return " and ".join(filter(None, said))
+
+
 def keeps_rows(query: Query) -> bool:
     """Figure 4: whether rows of the query are kept until no earlier one can come."""
     return _reason(query, _commutes(query)) is not None
@@ -105,7 +114,8 @@ def _reason(query: Query, commutes: bool) -> str | None:
     if any(isinstance(window, MeasureWindow) for window in query.windows):
         return "an earlier row can show that a later one goes back"
     if EachRow() in query.windows:
-        return "every row is an edge"
+        waits = _waits(query)
+        return f"every row is an edge{f', and waits for {waits} behind it' if waits else ''}"
     if any(isinstance(window, ContextAware) for window in query.windows):
         return "an earlier row can be a new edge"
     return None
@@ -120,6 +130,8 @@ def _kind(query: Query) -> str:
         case Session():
             return "session"
         case LastRows():
+            return "forward context aware"
+        case EachRow() if _waits(query):
             return "forward context aware"
     return "forward context free"
 

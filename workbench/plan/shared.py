@@ -61,7 +61,7 @@ class Fold:
 
     ``columns`` is for windows that are aware of their context: the rows themselves are kept, with these expressions,
     until no earlier row can come (None: rows are folded at once). Rows of equal time stand in the order of the
-    columns.
+    columns. ``ahead``: how many rows of its key, and how many microseconds behind it, each of them waits for at most.
     """
 
     where: Expression | None
@@ -69,6 +69,7 @@ class Fold:
     partials: tuple[Partial, ...]
     gaps: tuple[Session, ...] = ()
     columns: tuple[Expression, ...] | None = None
+    ahead: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)

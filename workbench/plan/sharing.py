@@ -33,7 +33,9 @@ from workbench.logical import (
     Window,
     Workload,
     aggregate_calls,
+    ahead_of,
     beside_frames,
+    over_calls,
     window_reads,
 )
 from workbench.logical.types import language_type
@@ -51,7 +53,7 @@ ROWS = Partial("count")
 _FORCED = {Store.LAZY: Algorithm.TWO_STACKS, Store.EAGER: Algorithm.FLAT_FAT}
 
 #: What queries of one fold have in common: filter, key expressions, and the columns of rows that are kept.
-Shape: TypeAlias = tuple[Expression | None, tuple[Expression, ...], tuple[Expression, ...] | None]
+Shape: TypeAlias = tuple[Expression | None, tuple[Expression, ...], tuple[Expression, ...] | None, tuple[int, int]]
 #: The partials that calls of running queries read.
 Reads: TypeAlias = dict[tuple[Query, AggregateCall], tuple[Partial, ...]]
 #: The partials of each aggregate call of a query.
@@ -81,7 +83,8 @@ def compile_workload(
     shapes: list[Shape] = []
     queries = []
     for query in workload.queries:
-        shape: Shape = (query.where, tuple(named.expression for named in query.keys), _kept_columns(query))
+        keys = tuple(named.expression for named in query.keys)
+        shape: Shape = (query.where, keys, _kept_columns(query), _ahead(query))
         if shape not in partials:
             partials[shape] = [ROWS]
             shapes.append(shape)
@@ -93,13 +96,18 @@ def compile_workload(
     for position, of_fold in enumerate(kept):
         users = [plan.query for plan in plans if plan.fold == position]
         gaps = dict.fromkeys(window for query in users for window in query.windows if isinstance(window, Session))
-        folds.append(Fold(users[0].where, users[0].keys, of_fold, tuple(gaps), shapes[position][2]))
+        folds.append(Fold(users[0].where, users[0].keys, of_fold, tuple(gaps), *shapes[position][2:]))
     windows = [window for query in workload.queries for window in query.windows]
     grids = [window for window in windows if isinstance(window, ContextFree)]
     edges, assemblies = slice_edges(grids), _assemblies(plans)
     forced = algorithm or _FORCED.get(workload.stream.store)
     methods = tuple(_methods(folds, assemblies, edges, costs or constants(), forced))
     return SharedPlan(workload.stream, edges, listed(grids), tuple(folds), assemblies, methods, plans)
+
+
+def _ahead(query: Query) -> tuple[int, int]:
+    """How far behind a row its frames reach: queries that wait for other rows must not make this one wait."""
+    return ahead_of(over.frame for named in query.values for over in over_calls(named.expression))
 
 
 def _kept_columns(query: Query) -> tuple[Expression, ...] | None:

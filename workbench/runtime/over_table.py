@@ -208,7 +208,9 @@ class OverTable:
         return list(pairwise([*range(0, rows, max(1, rows // CHUNK // (parts * self.threads)) * CHUNK), rows]))
 
     def _is_large(self, frame: Frame, times: Array, runs: Array, unit: int) -> bool:
-        """Whether a frame has many rows, judged by a few."""
+        """Whether a frame has many rows, judged by a few; one that ends earlier only if it has no beginning."""
+        if frame.until and frame.preceding is not None:
+            return False
         by_time, back = isinstance(frame, RangeFrame), reach(frame, unit)
         rows = np.linspace(0, len(times) - 1, 17).astype(int)[1:]
         sizes = [row - first_low(times, runs, by_time, back, row) for row in rows.tolist()]
@@ -286,7 +288,7 @@ class OverTable:
         cuts = self._cuts(len(task.rows.times), _PARTS)
         large: dict[int, list[OverCall]] = {}
         for over, (position, *others) in needs.items():
-            if not is_mean(kernels, task, over, (position, *others)):
+            if over.frame.until or not is_mean(kernels, task, over, (position, *others)):
                 continue
             if over.frame in task.large:
                 large.setdefault(position, []).append(over)

@@ -49,11 +49,11 @@ def _aggregate(over: OverCall, rows: list[Row], position: int) -> Any:
 
 
 def _frame(over: OverCall, rows: list[Row], position: int) -> Iterable[Row]:
-    now, reach = rows[position].time, over.frame.preceding
+    now, reach, until = rows[position].time, over.frame.preceding, over.frame.until
     for place, row in enumerate(rows):
         if isinstance(over.frame, RangeFrame):
-            inside = row.time <= now and (reach is None or row.time >= now - reach)
+            inside = row.time <= now - until and (reach is None or row.time >= now - reach)
         else:
-            inside = place <= position and (reach is None or place >= position - reach)
+            inside = place <= position - until and (reach is None or place >= position - reach)
         if inside:
             yield row

@@ -221,6 +221,17 @@ def _last(rows: Sequence[Row]) -> Any:
     return max(known, key=lambda row: (row[0], order(row[1])))[1] if known else None
 
 
+def _first_value(rows: Sequence[Row]) -> Any:
+    """Of the earliest rows, NULL only if none of them has a value."""
+    earliest = min((time for time, _ in rows), default=None)
+    return _first([row for row in rows if row[0] == earliest])
+
+
+def _last_value(rows: Sequence[Row]) -> Any:
+    latest = max((time for time, _ in rows), default=None)
+    return _last([row for row in rows if row[0] == latest])
+
+
 def _min_by(rows: Sequence[Row]) -> Any:
     known = [values for _, values in rows if values[1] is not None]
     if not known:
@@ -354,6 +365,8 @@ _OF_PAIRS: dict[str, Callable[[list[tuple[Any, ...]]], Any]] = {
 _OF_ROWS: dict[str, Callable[[Sequence[Row]], Any]] = {
     "first": _first,
     "last": _last,
+    "first_value": _first_value,
+    "last_value": _last_value,
     "min_by": _min_by,
     "max_by": _max_by,
     "m4": _m4,

@@ -32,7 +32,8 @@ class RowResults(Branch):
         self._users = over_users(plan, fold)
         self.table = KeyTable([named.expression.type for named in spec.keys])
         time = stream_time(plan.stream)
-        self._rows = OverRows(Folder(spec), spec.columns or (), time, frames_needed(plan, self._users))
+        frames = frames_needed(plan, self._users)
+        self._rows = OverRows(Folder(spec), spec.columns or (), time, frames, spec.ahead)
         self._plan = plan
         self._changed = False
 
@@ -60,10 +61,12 @@ class RowResults(Branch):
         self._changed = True
 
     def advance(self, clock: Clock, late: dict[int, int]) -> Emitted:
-        passed = self._rows.advance(clock.settled_after)
+        passed = self._rows.advance(clock.settled_after, finish=clock.finish)
         if passed is None:
             return []
         self._changed = True
+        if not len(passed.times):
+            return []
         keys = [column.take(pa.array(passed.keys)) for column in self.table.arrays()]
         rows = len(passed.times)
         status, revisions = np.full(rows, Status.FINAL, np.int8), np.zeros(rows, np.int16)
