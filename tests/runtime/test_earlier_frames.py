@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from each_row import compare, rows_at, run
+from each_row import compare, kept_for, ones, rows_at, run, with_peers, without_peers
 from strategies import SECOND
 
 from workbench.language import parse_queries
 from workbench.logical import Stream, Workload
 from workbench.plan import compile_workload
-from workbench.runtime.engine import Engine
 from workbench.runtime.over_table import OverTable
 
 
@@ -60,19 +59,13 @@ def test_coarse_times_of_a_table_and_fine_frames() -> None:
 
 def test_what_is_kept_is_what_frames_still_reach() -> None:
     """100 rows a key and one that waits: the last so many of each, or those of so long; a partial for the others."""
-    table = rows_at(sorted(list(range(100)) * 2), k=["a", "b"] * 100, x=list(range(200)))
     for frame, kept in (
         ("ROWS BETWEEN 3 PRECEDING AND 2 PRECEDING", 3),
         ("ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING", 2),
         ("RANGE BETWEEN INTERVAL '5' SECOND PRECEDING AND INTERVAL '2' SECOND PRECEDING", 5),
         ("RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '4' SECOND PRECEDING", 4),
     ):
-        stream = Stream("s", table.schema, "ts", 0)
-        sql = f"SELECT sum(x) OVER (PARTITION BY k ORDER BY ts {frame}) AS t FROM s"
-        engine = Engine(compile_workload(Workload(stream, parse_queries(sql, {"s": stream}, name="q"))))
-        engine.step([table])
-        (branch,) = engine.operators[0].state.branches
-        assert branch.tuples == 2 * (kept + 1), frame
+        assert kept_for(frame) == 2 * (kept + 1), frame
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -81,9 +74,7 @@ def test_compiled_kernels_over_a_whole_table(threads: int, monkeypatch: Any) -> 
     monkeypatch.setenv("WINQUERY_KERNELS", "compiled")
     rows = 90_000
     within = np.arange(rows) // 3
-    table = pa.table(
-        {"ts": pa.array(within).cast(pa.timestamp("ms")), "k": np.arange(rows) % 3, "x": np.ones(rows, np.int64)}
-    )
+    table = ones(rows)
     stream = Stream("s", table.schema, "ts", 0)
     reaches = [(5, 1), (12_000, 9_000), (2, 2), (20_000, 1), (None, 7)]
     items = []
@@ -106,16 +97,7 @@ def test_compiled_kernels_over_a_whole_table(threads: int, monkeypatch: Any) -> 
 @pytest.mark.spark
 def test_equal_to_the_batch_answer_of_spark(spark: Any) -> None:
     """Times are distinct within a key for frames by rows; RANGE has peers."""
-    random = np.random.default_rng(9)
-    rows = 400
-    table = pa.table(
-        {
-            "ts": pa.array(random.integers(-60, 60, rows) * SECOND).cast(pa.timestamp("us", "UTC")),
-            "k": random.choice(["a", "b", "c"], rows),
-            "x": pa.array(random.integers(-99, 99, rows) / 8, mask=random.random(rows) < 0.2),
-            "n": random.integers(-9, 9, rows),
-        }
-    )
+    table = with_peers(9)
     calls = ["avg(x)", "sum(n)", "count(*)", "count(x)", "min(x)", "max(n)", "stddev_samp(x)", "corr(x, n)"]
     frames = [
         "ORDER BY ts RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND INTERVAL '1' SECOND PRECEDING",
@@ -123,8 +105,7 @@ def test_equal_to_the_batch_answer_of_spark(spark: Any) -> None:
         "ORDER BY ts RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '3' SECOND PRECEDING",
     ]
     compare(spark, table, frames, calls)
-    distinct = table.group_by(["ts", "k"], use_threads=False).aggregate([("x", "first"), ("n", "first")])
-    distinct = distinct.rename_columns(["ts", "k", "x", "n"])
+    distinct = without_peers(table)
     frames = [
         "ORDER BY ts ROWS BETWEEN 5 PRECEDING AND 1 PRECEDING",
         "ORDER BY ts ROWS BETWEEN 3 PRECEDING AND 3 PRECEDING",

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from answers import answer_of, assert_same
-from each_row import compare, rows_at, run
+from each_row import compare, kept_for, ones, rows_at, run, with_peers, without_peers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SECOND, over_workloads, streams
@@ -106,7 +106,6 @@ def test_queries_that_are_taken_out_take_nothing_from_others(
 
 def test_what_is_kept_is_what_frames_still_reach() -> None:
     """100 rows a key, of which one waits to pass; pending ones and those before them that their frames reach."""
-    table = rows_at(sorted(list(range(100)) * 2), k=["a", "b"] * 100, x=list(range(200)))
     for frame, kept in (
         ("ROWS BETWEEN 2 PRECEDING AND 3 FOLLOWING", 2 + 3),
         ("ROWS BETWEEN UNBOUNDED PRECEDING AND 3 FOLLOWING", 3),
@@ -114,12 +113,7 @@ def test_what_is_kept_is_what_frames_still_reach() -> None:
         ("RANGE BETWEEN INTERVAL '5' SECOND PRECEDING AND INTERVAL '4' SECOND FOLLOWING", 5 + 4),
         ("RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '4' SECOND FOLLOWING", 4),
     ):
-        stream = Stream("s", table.schema, "ts", 0)
-        sql = f"SELECT sum(x) OVER (PARTITION BY k ORDER BY ts {frame}) AS t FROM s"
-        engine = Engine(compile_workload(Workload(stream, parse_queries(sql, {"s": stream}, name="q"))))
-        engine.step([table])
-        (branch,) = engine.operators[0].state.branches
-        assert branch.tuples == 2 * (kept + 1), frame
+        assert kept_for(frame) == 2 * (kept + 1), frame
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -128,9 +122,7 @@ def test_compiled_kernels_over_a_whole_table(threads: int, monkeypatch: Any) -> 
     monkeypatch.setenv("WINQUERY_KERNELS", "compiled")
     rows = 90_000
     within = np.arange(rows) // 3
-    table = pa.table(
-        {"ts": pa.array(within).cast(pa.timestamp("ms")), "k": np.arange(rows) % 3, "x": np.ones(rows, np.int64)}
-    )
+    table = ones(rows)
     stream = Stream("s", table.schema, "ts", 0)
     ends = [(-1, 5), (-9_000, 12_000), (-2, -2), (3, 20_000), (None, 7), (None, 15_000)]
     items = []
@@ -156,16 +148,7 @@ def test_compiled_kernels_over_a_whole_table(threads: int, monkeypatch: Any) -> 
 @pytest.mark.spark
 def test_equal_to_the_batch_answer_of_spark(spark: Any) -> None:
     """Times are distinct within a key for frames by rows; RANGE has peers."""
-    random = np.random.default_rng(13)
-    rows = 400
-    table = pa.table(
-        {
-            "ts": pa.array(random.integers(-60, 60, rows) * SECOND).cast(pa.timestamp("us", "UTC")),
-            "k": random.choice(["a", "b", "c"], rows),
-            "x": pa.array(random.integers(-99, 99, rows) / 8, mask=random.random(rows) < 0.2),
-            "n": random.integers(-9, 9, rows),
-        }
-    )
+    table = with_peers(13)
     calls = ["avg(x)", "sum(n)", "count(*)", "min(x)", "stddev_samp(x)", "corr(x, n)"]
     frames = [
         "RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND INTERVAL '3' SECOND FOLLOWING",
@@ -174,8 +157,7 @@ def test_equal_to_the_batch_answer_of_spark(spark: Any) -> None:
         "RANGE BETWEEN CURRENT ROW AND INTERVAL '1' SECOND FOLLOWING",
     ]
     compare(spark, table, [f"ORDER BY ts {frame}" for frame in frames], calls)
-    distinct = table.group_by(["ts", "k"], use_threads=False).aggregate([("x", "first"), ("n", "first")])
-    distinct = distinct.rename_columns(["ts", "k", "x", "n"])
+    distinct = without_peers(table)
     frames = [
         "ROWS BETWEEN 5 PRECEDING AND 1 FOLLOWING",
         "ROWS BETWEEN 3 FOLLOWING AND 4 FOLLOWING",

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from answers import answer_of, assert_same, same
-from each_row import compare, rows_at, run
+from each_row import compare, kept_for, rows_at, run, with_peers, without_peers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import CLOSE, SECOND, over_workloads, streams
@@ -116,35 +116,19 @@ def test_overflow_is_an_error_where_it_happens_alone() -> None:
 
 def test_what_is_kept_is_what_frames_still_reach() -> None:
     """100 rows a key; of each the last 3 are kept for ROWS, those of the last 5 s for RANGE, none for UNBOUNDED."""
-    table = rows_at(sorted(list(range(100)) * 2), k=["a", "b"] * 100, x=list(range(200)))
-    partition = "OVER (PARTITION BY k ORDER BY ts"
     for frame, kept in (
         ("ROWS 3 PRECEDING", 3),
         ("RANGE INTERVAL '5' SECOND PRECEDING", 5),
         ("ROWS UNBOUNDED PRECEDING", 0),
     ):
-        stream = Stream("s", table.schema, "ts", 0)
-        sql = f"SELECT sum(x) {partition} {frame}) AS t FROM s"
-        engine = Engine(compile_workload(Workload(stream, parse_queries(sql, {"s": stream}, name="q"))))
-        engine.step([table])
-        (branch,) = engine.operators[0].state.branches
         # The row at 99 s waits: another one of its time may come.
-        assert branch.tuples == 2 * (kept + 1), frame
+        assert kept_for(frame) == 2 * (kept + 1), frame
 
 
 @pytest.mark.spark
 def test_equal_to_the_batch_answer_of_spark(spark: Any) -> None:
     """Times are distinct within a key for frames by rows, where Spark has no order of equal ones; RANGE has peers."""
-    random = np.random.default_rng(8)
-    rows = 400
-    table = pa.table(
-        {
-            "ts": pa.array(random.integers(-60, 60, rows) * SECOND).cast(pa.timestamp("us", "UTC")),
-            "k": random.choice(["a", "b", "c"], rows),
-            "x": pa.array(random.integers(-99, 99, rows) / 8, mask=random.random(rows) < 0.2),
-            "n": random.integers(-9, 9, rows),
-        }
-    )
+    table = with_peers(8)
     frames = [
         "ORDER BY ts",
         "ORDER BY ts RANGE BETWEEN INTERVAL '10' SECOND PRECEDING AND CURRENT ROW",
@@ -162,8 +146,7 @@ def test_equal_to_the_batch_answer_of_spark(spark: Any) -> None:
         "corr(x, n)",
     ]
     compare(spark, table, frames, calls)
-    distinct = table.group_by(["ts", "k"], use_threads=False).aggregate([("x", "first"), ("n", "first")])
-    distinct = distinct.rename_columns(["ts", "k", "x", "n"])
+    distinct = without_peers(table)
     rows_frames = ["ROWS BETWEEN 4 PRECEDING AND CURRENT ROW", "ROWS UNBOUNDED PRECEDING", "ROWS CURRENT ROW"]
     compare(spark, distinct, [f"ORDER BY ts {frame}" for frame in rows_frames], calls)
 

@@ -107,7 +107,7 @@ def test_a_stream_gives_the_points_of_the_whole_table(data: st.DataObject) -> No
         found, blocks = [stream.push({name: arrow([]) for name in made.sources})], dict[int, bytes]()
         while left:
             count = data.draw(st.integers(1, len(left)))
-            found.append(stream.push(batch(left[:count])))
+            found += [stream.push(batch(left[:count])), stream.push({})]
             left = left[count:]
             if data.draw(st.booleans()):
                 meta, stream = store(stream, blocks), SignalStream(made, "ts", ["key"], delay * SECOND // 10)

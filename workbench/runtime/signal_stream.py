@@ -67,15 +67,13 @@ class SignalStream:
         program = self._program
         given = dict(tables) if isinstance(tables, Mapping) else {program.at: tables}
         check(program, given, self._time, self._by, only=tuple(given))
+        if not given:
+            return self._settled(self.watermark)
         first = next(iter(given.values()))
-        (_, *codes), self._keys = keys_of(
-            [first.slice(0, 0) if self._keys is None else self._keys, *given.values()], self._by
-        )
-        self._stamp = (
-            given[program.at].schema.field(self._time)
-            if program.at in given
-            else self._stamp or first.schema.field(self._time)
-        )
+        known = first.slice(0, 0) if self._keys is None else self._keys
+        (_, *codes), self._keys = keys_of([known, *given.values()], self._by)
+        if self._stamp is None or program.at in given:
+            self._stamp = given.get(program.at, first).schema.field(self._time)
         self._done = np.append(self._done, np.full(self._keys.num_rows - len(self._done), -LIMIT))
         for (name, table), own in zip(given.items(), codes, strict=True):
             rows = rows_of(table, self._time, own, program.columns[name])

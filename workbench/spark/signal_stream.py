@@ -109,10 +109,10 @@ class _Messages:
         if not parts:
             return
         table = pa.Table.from_batches(parts)
-        newest = {
-            name: pc.max(own.column(self._task.time)).cast(pa.int64()).as_py()
-            for name, own in apart(self._task.program, table).items()
-        }
+        latest = table.group_by(OF).aggregate([(self._task.time, "max")])
+        times = latest.column(f"{self._task.time}_max").cast(pa.int64()).to_pylist()
+        sources = [self._task.program.sources[place] for place in latest.column(OF).to_pylist()]
+        newest = dict(zip(sources, times, strict=True))
         header = {"task": TaskContext.get().partitionId(), "newest": newest}
         keys = range(self._task.buckets)
         own = (table.filter(pc.equal(table.column(_BUCKET), key)).drop_columns([_BUCKET]) for key in keys)
