@@ -138,6 +138,20 @@ class LabPage:
         self.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         self.page.mouse.wheel(0, delta)
 
+    def zoom_in_to(self, text: str, timeout: float = 30) -> None:
+        """Come closer, at most by half at a time, until ``text`` is shown; else :meth:`fail` after ``timeout``.
+
+        How often one has to turn depends on how much of a stream has passed, so on how quick the machine is.
+        """
+        shown = self.page.get_by_text(text).first
+        deadline = time.monotonic() + timeout
+        while not shown.is_visible():
+            if time.monotonic() > deadline:
+                self.fail(f"the text `{text}` on coming closer")
+            self.wheel(-300)
+            # The kernel's answer, and a range of its own that was under way, come before the next turn.
+            self.page.wait_for_timeout(1_000)
+
     def scroll_to_output(self, index: int) -> None:
         """Scroll until the output of a cell begins at the top."""
         self.js("(panel, index) => panel.content.widgets[index].outputArea.node.scrollIntoView()", index)

@@ -60,16 +60,10 @@ def test_the_quickstart_moves_and_zooms(lab: Callable[..., Any]) -> None:
     page.wait_text("1 day / 1 hour (auto)", timeout=120)
     page.figure().evaluate("(element) => element.scrollIntoView({block: 'center'})")
     page.screenshot("quickstart")
-    for _ in range(4):
-        page.wheel(-300)
-        time.sleep(0.2)
-    page.wait_text("2 hours / 10 minutes (auto)", timeout=30)
+    page.zoom_in_to("2 hours / 10 minutes (auto)")
     time.sleep(1)
     page.screenshot("quickstart-zoomed")  # the picture of the README
-    for _ in range(4):
-        page.wheel(-300)
-        time.sleep(0.2)
-    page.wait_text("15 minutes / 1 minute (auto)", timeout=30)
+    page.zoom_in_to("15 minutes / 1 minute (auto)")
 
     # A slip of the pen is underlined, without a traceback.
     page.run_cell(TYPO)
