@@ -25,26 +25,30 @@ Array = npt.NDArray[Any]
 NO_MOMENTS = np.zeros(0, np.int32)
 
 
-def _ascending(times: Array, begin: int, end: int) -> bool:
-    """Whether no row of ``[begin, end)`` is earlier than the one before it."""
-    before, now, back = times[max(begin, 1) - 1 : end - 1], times[max(begin, 1) : end], 0
-    for j in range(now.size):
-        back += now[j] < before[j]
-    return back == 0
-
-
 def _count_moments(times: Array, runs: Array, begin: int, end: int) -> int:
-    """How many rows of ``[begin, end)`` begin a moment."""
-    before, now, found = times[max(begin, 1) - 1 : end - 1], times[max(begin, 1) : end], 0
+    """How many rows of ``[begin, end)`` begin a moment; -1 where one is earlier than the one before it in its run."""
+    before, now, found, back = times[max(begin, 1) - 1 : end - 1], times[max(begin, 1) : end], 0, 0
     for j in range(now.size):
         found += now[j] != before[j]
+        back += now[j] < before[j]
     if begin == 0 and end > 0:
         found += 1
     for run in range(place(runs, 0, runs.size, max(begin, 1)), runs.size):
         if runs[run] >= end:
             break
         found += times[runs[run]] == times[runs[run] - 1]
-    return found
+        back -= times[runs[run]] < times[runs[run] - 1]
+    return found if back == 0 else -1
+
+
+def _next_moment(times: Array, runs: Array, row: int) -> int:
+    """The first row at or behind ``row`` that begins a moment, or the number of rows."""
+    run = place(runs, 0, runs.size, row)
+    while 0 < row < times.size and times[row] == times[row - 1]:
+        if run < runs.size and row == runs[run]:
+            break
+        row += 1
+    return row
 
 
 def _begin_moments(times: Array, runs: Array, begin: int, end: int, starts: Array, moments: Array) -> None:
@@ -70,7 +74,7 @@ def _begin_moments(times: Array, runs: Array, begin: int, end: int, starts: Arra
         row = stop
 
 
-ascending, count_moments, begin_moments = jit(_ascending), jit(_count_moments), jit(_begin_moments)
+count_moments, next_moment, begin_moments = jit(_count_moments), jit(_next_moment), jit(_begin_moments)
 
 
 def _row_ends(at: Array, begin: int, ends: Array) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.kernels.peers import ascending, begin_moments, count_moments, own, spread
+from workbench.kernels.peers import begin_moments, count_moments, next_moment, own, spread
 from workbench.kernels.streaming import deal, stream
 
 
@@ -40,11 +40,22 @@ def test_moments_are_the_distinct_pairs_of_key_and_time(rows: list[tuple[int, in
     assert found == [rows.index(pair) for pair in sorted(set(rows))]
 
 
-@given(st.lists(st.integers(-3, 3), max_size=12), st.integers(0, 12))
-def test_times_ascend_if_they_do_in_both_parts(times: list[int], cut: int) -> None:
-    cut = min(cut, len(times))
-    both = ascending(np.array(times, np.int64), 0, cut) and ascending(np.array(times, np.int64), cut, len(times))
-    assert both == (sorted(times) == times)
+@given(st.lists(st.lists(st.integers(-3, 3), min_size=1, max_size=6), min_size=1, max_size=4), st.data())
+def test_times_ascend_in_each_run_if_they_do_in_both_parts(runs: list[list[int]], data: st.DataObject) -> None:
+    times = np.array([time for run in runs for time in run])
+    ends = np.cumsum([0, *map(len, runs)])
+    cut = data.draw(st.integers(0, len(times)))
+    found = [count_moments(times, ends, *part) for part in ((0, cut), (cut, len(times)))]
+    assert (min(found) >= 0) == all(sorted(run) == run for run in runs)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=20), st.integers(0, 20))
+def test_the_next_moment_is_the_first_that_begins_there_or_later(rows: list[tuple[int, int]], row: int) -> None:
+    rows, row = sorted(rows), min(row, len(rows))
+    runs = [place for place in range(len(rows)) if place == 0 or rows[place][0] != rows[place - 1][0]]
+    begin = [place for place in range(len(rows)) if rows.index(rows[place]) == place]
+    expected = min([place for place in begin if place >= row], default=len(rows))
+    assert next_moment(np.array([time for _, time in rows]), np.array([*runs, len(rows)]), row) == expected
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.integers(0, 3))

@@ -116,10 +116,6 @@ class FrameKernel:
         assert function is not None
         function(sealed(at), *piece, *map(sealed, fields), *out)
 
-    def scans(self, fields: Fields) -> tuple[Fields, Fields]:
-        """Room for the scans of rows, for :meth:`scan`."""
-        return self._empty(len(fields[0])), self._empty(len(fields[0]))
-
     def scan(self, fields: Fields, scans: tuple[Fields, Fields], begin: int, end: int) -> None:
         """Make the scans of the chunks from ``begin`` (a multiple of ``CHUNK``) to ``end``."""
         function = variant(self._jobs["scans"], "compiled", 0.0)
