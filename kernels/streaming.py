@@ -19,23 +19,49 @@ from workbench.kernels.jit import jit
 
 Array = npt.NDArray[Any]
 
+#: Bytes to a line of the caches.
+_LINE = 64
+
+
+def _streamed(builder: Any, value: Any, data: Any, index: Any, size: int) -> None:
+    """Store a value of ``size`` bytes, which is the alignment of its place."""
+    place = builder.bitcast(builder.gep(data, [index]), value.type.as_pointer())
+    stored = builder.store(value, place)
+    stored.align = size
+    stored.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+
 
 def _write_typed(context: Any, array: Any, index: Any, value: Any) -> Any:
     """``array[index] = value`` for a contiguous array of one dimension; the index is not looked at."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        place = builder.gep(data, [arguments[1]])
         bits = array.dtype.bitwidth
-        kind = ir.IntType(bits)
         # Of whole words, as there is an instruction for each of 4 and 8 bytes.
-        stored = builder.store(builder.bitcast(arguments[2], kind), builder.bitcast(place, kind.as_pointer()))
-        stored.align = bits // 8
-        one = ir.Constant(ir.IntType(32), 1)
-        stored.set_metadata("nontemporal", builder.module.add_metadata([one]))
+        _streamed(builder, builder.bitcast(arguments[2], ir.IntType(bits)), data, arguments[1], bits // 8)
         return context.get_dummy_value()
 
     return types.none(array, types.uint64, array.dtype), generate
+
+
+def _write_line_typed(context: Any, array: Any, index: Any, values: Any, owners: Any) -> Any:
+    """``array[index + j] = values[owners[index + j]]`` for a line of elements; ``array[index]`` begins a line."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, read, own = (
+            context.make_array(signature.args[place])(context, builder, arguments[place]).data for place in (0, 2, 3)
+        )
+        count = _LINE * 8 // array.dtype.bitwidth
+        line = ir.Constant(ir.VectorType(context.get_data_type(array.dtype), count), ir.Undefined)
+        for lane in range(count):
+            place = builder.add(arguments[1], ir.Constant(ir.IntType(64), lane))
+            owner = builder.zext(builder.load(builder.gep(own, [place])), ir.IntType(64))
+            value = builder.load(builder.gep(read, [owner]))
+            line = builder.insert_element(line, value, ir.Constant(ir.IntType(32), lane))
+        _streamed(builder, line, out, arguments[1], _LINE)
+        return context.get_dummy_value()
+
+    return types.none(array, types.uint64, values, owners), generate
 
 
 def _settle_typed(context: Any) -> Any:
@@ -47,6 +73,7 @@ def _settle_typed(context: Any) -> Any:
 
 
 _write: Any = intrinsic(_write_typed)
+_write_line: Any = intrinsic(_write_line_typed)
 #: A statement behind the last write: it is where other threads see it.
 settle: Any = intrinsic(_settle_typed)
 
@@ -58,8 +85,18 @@ def _stream(values: Array, out: Array) -> None:
 
 
 def _deal(values: Array, owners: Array, out: Array) -> None:
-    """``out[j] = values[owners[j]]``, likewise."""
-    for j in range(out.size):
+    """``out[j] = values[owners[j]]``, likewise; ``owners`` are not negative.
+
+    A store of a whole line is one of eight, and whatever computes next need not wait until they have gone.
+    """
+    head = min((-out.ctypes.data % _LINE) // out.itemsize, out.size)
+    lines = (out.size - head) * out.itemsize // _LINE
+    behind = head + lines * (_LINE // out.itemsize)
+    for j in range(head):
+        _write(out, np.uint64(j), values[np.uint64(owners[j])])
+    for j in range(head, behind, _LINE // out.itemsize):
+        _write_line(out, np.uint64(j), values, owners)
+    for j in range(behind, out.size):
         _write(out, np.uint64(j), values[np.uint64(owners[j])])
 
 

@@ -198,14 +198,14 @@ def _opening(t: KernelText) -> None:
 def _regular(t: KernelText) -> None:
     """The windows of ``m`` rows that begin at ``low``, all of them or one row further each, and end with the row."""
     _between(t, " " * 20)
-    t.each("                    k# = s#[low:low + m]")
-    t("                    if not moves:")
+    t.each("                    k#, l#, r# = s#[low:low + m], p#[row:row + m], w#[i:i + m]")
+    means = t.kind.name == "sum_float"
+    if means:
+        _means(t)
+    t(f"                    if not {'(moves or mean)' if means else 'moves'}:")
     t.each("                        k# = held#[:m]")
     t.each("                        k#[:] = s#[low]")
-    t.each("                    l#, r# = p#[row:row + m], w#[i:i + m]")
-    if t.kind.name == "sum_float":
-        _means(t)
-    t(f"                    for j in range({'0 if mean else m' if t.kind.name == 'sum_float' else 'm'}):")
+    t(f"                    for j in range({'0 if mean else m' if means else 'm'}):")
     t.merge(" " * 24, "r#[j]", "k#[j]", "y#", "l#[j]")
     t("                    lows[q] = low + moves * (m - 1)", "                    i += m")
 
@@ -215,23 +215,18 @@ def _means(t: KernelText) -> None:
 
     A division of integers that were made floats on the way would not be one of neighbours.
     """
-    t(
-        "                    if mean and moves and at.size:",
-        "                        close, open_ = tails[i:i + m], at[low:low + m]",
-        "                        for j in range(m):",
-    )
-    t.merge(" " * 28, "z#", "k#[j]", "y#", "l#[j]")
-    t(
-        "                            r0[j] = z0 / (close[j] - np.float64(open_[j]))",
-        "                    elif mean:",
-        "                        close, before = tails[i:i + m], np.float64(at[low] if at.size else low)",
-        "                        if moves:",
-        "                            close, before = held0[:m], 0.0",
-        "                            close[:] = row + 1 - low",
-        "                        for j in range(m):",
-    )
-    t.merge(" " * 28, "z#", "k#[j]", "y#", "l#[j]")
-    t("                            r0[j] = z0 / (close[j] - before)")
+
+    def divided(condition: str, first: str, number: str) -> None:
+        t(f"                    {condition}:", "                        for j in range(m):")
+        t.merge(" " * 28, "z#", first, "y#", "l#[j]")
+        t(f"                            r0[j] = z0 / {number}")
+
+    t.each("                    h# = s#[low]")
+    t("                    close, before = tails[i:i + m], np.float64(at[low] if at.size else low)")
+    t("                    open_, length = at[low:low + m], np.float64(row + 1 - low)")
+    divided("if mean and not moves", "h#", "(close[j] - before)")
+    divided("elif mean and at.size", "k#[j]", "(close[j] - np.float64(open_[j]))")
+    divided("elif mean", "k#[j]", "length")
 
 
 def _irregular(t: KernelText) -> None:

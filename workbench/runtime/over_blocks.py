@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from itertools import accumulate, chain, pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from workbench.runtime.over_columns import room
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
+T = TypeVar("T")
 
 #: Rows to a block.
 _BLOCK = 1 << 18
@@ -57,10 +58,11 @@ def moment_blocks(pool: ThreadPoolExecutor, threads: int, times: Array, runs: Ar
             edges.append(next_moment(times, runs, edge))
     if edges[-1] < len(times):
         edges.append(len(times))
-    counts = list(pool.map(lambda *cut: count_moments(times, runs, *cut), edges, edges[1:]))
-    places = [0, *np.cumsum(counts).tolist()]
-    cuts = zip(pairwise(edges), pairwise(places), strict=True)
-    return None if min(counts) < 0 else [Block(*rows, *moments) for rows, moments in cuts]
+    cuts = [*pairwise(edges)]
+    parts = pool.map(lambda own: [count_moments(times, runs, *cut) for cut in own], _shares(cuts, threads))
+    counts = [*chain.from_iterable(parts)]
+    moments = pairwise([0, *accumulate(counts)])
+    return None if min(counts) < 0 else [Block(*own, *found) for own, found in zip(cuts, moments, strict=True)]
 
 
 class Places:
@@ -94,13 +96,11 @@ class Places:
 
     def fill(self, pool: ThreadPoolExecutor, threads: int) -> SortedRows:
         """Make all there is to make on so many threads."""
-        count, blocks = self._count, self._blocks
-        parts = pairwise(np.linspace(0, len(blocks), min(threads, len(blocks)) + 1).astype(int).tolist())
-        own = [blocks[first:last] for first, last in parts]
-        list(pool.map(self._fill, own))
+        parts = _shares(self._blocks, threads)
+        list(pool.map(self._fill, parts))
         # Chunks in which another thread went on.
-        for low in {part[-1].high // CHUNK * CHUNK for part in own if part[-1].high % CHUNK}:
-            self._scan(low, min(low + CHUNK, count))
+        for low in {part[-1].high // CHUNK * CHUNK for part in parts if part[-1].high % CHUNK}:
+            self._scan(low, min(low + CHUNK, self._count))
         runs, index, shift = self._runs, NO_INDEX, 0
         if len(self._at):
             # In the type of ``at``, which would be converted as a whole otherwise.
@@ -137,3 +137,9 @@ class Places:
             values = self.values[position]
             assert values is not None
             self._kernels[position].scan(values, scans, low, high)
+
+
+def _shares(items: Sequence[T], threads: int) -> list[Sequence[T]]:
+    """Some neighbours for each thread, if there are as many."""
+    edges = np.linspace(0, len(items), min(threads, len(items)) + 1).astype(int).tolist()
+    return [items[low:high] for low, high in pairwise(edges)]
