@@ -147,6 +147,30 @@ def test_tungsten_gives_what_arrow_and_the_oracle_give(spark: Any, name: str) ->
     assert found["tungsten"].status().max_event == found["arrow"].status().max_event
 
 
+#: What a session of the user's may be set to, all of it at once.
+ODD = {
+    "spark.sql.session.timeZone": "America/St_Johns",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.shuffle.partitions": "7",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "3",
+    "spark.sql.execution.arrow.useLargeVarTypes": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "false",
+}
+
+
+@pytest.mark.parametrize("level1", ["arrow", "tungsten"])
+def test_a_session_with_settings_of_its_own_gives_the_same(spark: Any, level1: str) -> None:
+    theirs, table = spark.newSession(), rows(seed=13)
+    for name, value in ODD.items():
+        theirs.conf.set(name, value)
+    handle = run(frame_of(theirs, table), WORKLOADS["zoom"], level1=level1)
+    assert_same(answers(handle), oracle(handle, table))
+    assert {name: theirs.conf.get(name) for name in ODD} == ODD, "they are the user's"
+
+
 def test_sums_of_64_bits_do_not_wrap_in_spark(spark: Any) -> None:
     """Three times 2**63 - 1 and their negatives: halves are summed apart, and the sum of all is what is left, 7."""
     most = 2**63 - 1

@@ -235,4 +235,6 @@ class BucketEnd:
         operator = BucketOperator(open_plan(self._plan))
         payloads = map(self._spool.get, messages.column("payload").to_pylist())
         report = operator.apply([*payloads, signal(finish=True)])
-        return pa.table({"payload": pa.array([self._spool.put(report)], pa.binary())})
+        # A setting of the session makes all bytes of grouped data large ones.
+        kind = messages.schema.field("payload").type
+        return pa.table({"payload": pa.array([self._spool.put(report)], kind)})
