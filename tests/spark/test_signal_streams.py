@@ -11,6 +11,7 @@ import pytest
 
 import workbench
 from tests.spark.events import wait_for
+from tests.spark.test_backfill import ODD
 from workbench.errors import SourceError
 from workbench.session import Session
 
@@ -132,6 +133,23 @@ def test_two_tables_join_in_time(spark: Any, trades: pd.DataFrame, tmp_path: Pat
     assert len(found) == len(settled) > 2_000
     np.testing.assert_allclose(found["over"], settled["price"] - settled["bid"])
     pd.testing.assert_frame_equal(found, batch[: len(found)])
+
+
+def test_a_session_with_settings_of_its_own_gives_the_same(spark: Any, trades: pd.DataFrame, tmp_path: Path) -> None:
+    """As a batch, whose functions run in that session; by a key that is an instant, too."""
+    theirs = spark.newSession()
+    for name, value in ODD.items():
+        theirs.conf.set(name, value)
+    rows = trades.dropna().assign(day=lambda each: each["ts"].dt.floor("1h"))
+    write(rows, tmp_path / "in", 0, FILES)
+    schema = f"{SCHEMA}, day timestamp".replace("timestamp", "timestamp_ltz")
+    frame = theirs.read.schema(schema).parquet(str(tmp_path / "in"))
+    trend().on_spark(frame, time="ts", by=["symbol", "day"]).write.parquet(str(tmp_path / "out"))
+    found, wanted = pd.read_parquet(tmp_path / "out").sort_values("ts", ignore_index=True), fast_of(rows)
+    assert found["symbol"].tolist() == wanted["symbol"].tolist()
+    for column in ("ts", "day"):
+        assert found[column].dt.tz_localize("UTC").tolist() == wanted[column].tolist()
+    np.testing.assert_allclose(found[["mean", "before"]], wanted[["mean", "before"]])
 
 
 def test_a_checkpoint_of_other_buckets_is_refused(spark: Any, trades: pd.DataFrame, tmp_path: Path) -> None:

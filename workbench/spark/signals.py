@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from workbench.temporal import Program
 
 _PIECE = "__piece"
+_INSTANT = pa.timestamp("us", "UTC")
 
 
 def on_spark(
@@ -126,7 +127,8 @@ class _Piece:
         span = (begin, begin + self._cut) if self._cut else (-LIMIT, LIMIT)
         tables = apart(task.program, table.drop_columns([_PIECE]))
         found = run(task.program, tables, task.time, task.by, threads=1, span=span)
-        kind = table.schema.field(task.time).type
-        return found.set_column(
-            found.schema.get_field_index(task.time), task.time, found.column(task.time).cast(kind)
-        )
+        # Spark hands instants over in the zone of the session, and wants them back in UTC.
+        for place, field in enumerate(found.schema):
+            if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+                found = found.set_column(place, field.name, found.column(place).cast(_INSTANT))
+        return found
