@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
 from tests.spark.events import SQL
+from workbench import signal, signals
 from workbench.errors import SourceError
 from workbench.session import Session
 from workbench.session.frames import is_frame
@@ -114,15 +117,48 @@ def test_times_are_whole_microseconds_of_utc(spark: Any) -> None:
     assert (schema.field("key").type, schema.field("id").type) == (pa.string(), pa.int64())
 
 
-def test_names_with_signs_are_names(spark: Any) -> None:
+SIGNS = "SELECT `a``b` AS k, first(`x.y`) AS x, count(*) AS n FROM events GROUP BY k, window(`at.time`, '1 minute')"
+
+
+def with_signs(frame: Any) -> Any:
+    return frame.select(F.col("ts").alias("at.time"), F.col("key").alias("a`b"), F.col("id").alias("x.y"))
+
+
+@pytest.mark.parametrize("level1", ["arrow", "tungsten"])
+def test_names_with_signs_are_names(spark: Any, level1: str) -> None:
     """Dots and backticks mean nothing in the name of a column."""
-    frame = events(spark).select(F.col("ts").alias("at.time"), F.col("key").alias("a`b"))
+    sql = SIGNS if level1 == "arrow" else SIGNS.replace("first", "max")
     session = Session()
-    session.source("events", frame, time="at.time")
-    sql = "SELECT `a``b` AS k, count(*) AS n FROM events GROUP BY k, window(`at.time`, '1 minute')"
+    session.source("events", with_signs(events(spark)), time="at.time", level1=level1)
     (handle,) = session.start(session.parse(sql, name="q"))
     assert handle.wait(180)
     assert handle.results()["n"].tolist() == [3]
+
+
+def test_names_with_signs_in_streams_and_signals(spark: Any, tmp_path: Path) -> None:
+    rows = spark.range(30).selectExpr("timestamp_seconds(id) AS ts", "'a' AS key", "id")
+    with_signs(rows).write.parquet(str(tmp_path / "in"))
+    stored = spark.read.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(stored.schema).parquet(str(tmp_path / "in"))
+    session = Session()
+    session.source("events", stream, time="at.time", delay="0 s", trigger="available_now")
+    (handle,) = session.start(session.parse(SIGNS, name="q"))
+    assert handle.wait(180)
+    assert handle.results()[["k", "x", "n"]].values.tolist() == [["a", 0, 30]]
+
+    total = signals(total=signal("x.y").window("3 s").sum())
+    batch = total.on_spark(stored, time="at.time", by="a`b").toPandas().sort_values("at.time")["total"].tolist()
+    assert batch == [0, 1, *range(3, 85, 3)]
+    query = (
+        total.on_spark(stream, time="at.time", by="a`b")
+        .writeStream.trigger(availableNow=True)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .start(str(tmp_path / "out"), format="parquet")
+    )
+    query.awaitTermination()
+    found = pd.read_parquet(tmp_path / "out").sort_values("at.time")
+    assert found["total"].tolist() == batch[: len(found)]
+    assert len(found) > 27
 
 
 def test_the_same_cell_twice_is_one_query(spark: Any) -> None:

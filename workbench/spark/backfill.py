@@ -32,7 +32,7 @@ from workbench.plan import SharedPlan, carry
 from workbench.runtime.folding import plan_columns
 from workbench.runtime.wire import Report, added, decode_report, signal
 from workbench.spark.failure import root_cause
-from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, column, messages, rows_for
+from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, column, map_rows, messages, rows_for
 from workbench.spark.fused import fold_pieces, open_plan, without_tables
 from workbench.spark.progress import Progress
 from workbench.spark.session import bucket_count, is_local, this_python
@@ -171,7 +171,7 @@ class FrameBackfill(BackfillRunner):
     def _messages(self, buckets: tuple[int, ...], spool: Spool) -> DataFrame:
         rows = rows_for(self._frame, plan_columns(self._plan), self._plan.stream)
         if self._variant == "arrow":
-            return rows.mapInArrow(ArrowFold({0: pickle.dumps(self._plan)}, buckets, spool), MESSAGES)
+            return map_rows(rows, ArrowFold({0: pickle.dumps(self._plan)}, buckets, spool), MESSAGES)
         latest = F.max(F.unix_micros(column(self._plan.stream.time))).alias("max_event")
         return tungsten(self._plan, rows.observe(self._observed, F.count("*").alias("rows"), latest), buckets, spool)
 

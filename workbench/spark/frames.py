@@ -7,17 +7,25 @@ mean in the user's session. We add the choice of the columns that a plan reads, 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import DataType, DateType, NumericType, StringType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from workbench.errors import SourceError, did_you_mean
 from workbench.logical import Stream
@@ -26,6 +34,8 @@ from workbench.spark.fused import open_folders, open_plan
 from workbench.spark.spool import Spool
 from workbench.spark.worker import settle
 
+#: What ``mapInArrow`` runs.
+Mapper: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 #: The rows that level 1 sends on: a message for a bucket.
 MESSAGES = "bucket int, payload binary"
 
@@ -129,6 +139,26 @@ def rows_for(frame: DataFrame, names: Iterable[str], stream: Stream) -> DataFram
     """
     rows = columns_of(frame, names)
     return rows if stream.future is None else rows.withColumn(_NOW, F.unix_micros(F.current_timestamp()))
+
+
+def numbered(frame: DataFrame) -> DataFrame:
+    """The same columns as ``c0``, ``c1``, ...: PySpark's functions over Arrow take a dot in a name for a field."""
+    return frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+
+
+def map_rows(frame: DataFrame, function: Mapper, schema: str | StructType) -> DataFrame:
+    """``mapInArrow`` over columns of any names, by which ``function`` knows them."""
+    return numbered(frame).mapInArrow(_Named(function, frame.columns), schema)
+
+
+class _Named:
+    """Gives :func:`numbered` columns their names back."""
+
+    def __init__(self, function: Mapper, names: Sequence[str]) -> None:
+        self._function, self._names = function, list(names)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self._function(batch.rename_columns(self._names) for batch in batches)
 
 
 def column(name: str) -> Column:

@@ -82,11 +82,11 @@ def stream_on_spark(task: SignalTask, rows: DataFrame, schema: StructType) -> Da
     """The points of a program over a streaming DataFrame of its columns, with ``schema``, each point once."""
     from pyspark.sql import functions as F
 
-    from workbench.spark.frames import MESSAGES, column
+    from workbench.spark.frames import MESSAGES, column, map_rows
 
     keys = F.hash(*map(column, task.by)) if task.by else F.lit(0)
     rows = rows.withColumn(_BUCKET, F.pmod(keys, F.lit(task.buckets)))
-    messages = rows.mapInArrow(_Messages(task), MESSAGES)
+    messages = map_rows(rows, _Messages(task), MESSAGES)
     points = messages.groupBy("bucket").transformWithState(SignalProcessor(task), _POINTS, "Append", "None")
     told = [F.sum(name).alias(name) for name in ("points", "late")]
     return points.observe(f"signals {next(_numbers)}", *told).mapInArrow(_unpacked, schema)

@@ -21,7 +21,7 @@ from pyspark.sql.types import DoubleType, StructField, StructType, TimestampType
 
 from workbench.errors import SourceError
 from workbench.runtime.signal_tables import check, run
-from workbench.spark.frames import at_home_in, check_time, column, handing_over, schema_of
+from workbench.spark.frames import at_home_in, check_time, column, handing_over, numbered, schema_of
 from workbench.spark.session import bucket_count, is_local, session_like, this_python
 from workbench.spark.shipping import ship
 from workbench.spark.signal_stream import OF, SignalTask, apart, read_as, stream_on_spark
@@ -105,9 +105,11 @@ def _batch(task: SignalTask, rows: Mapping[str, DataFrame], cut: int, schema: St
         first, last = (_piece_of(each, cut) for each in (micros - reaches[name].ahead, micros + reaches[name].back))
         pieces = F.explode(F.sequence(first, last)) if bounded else F.lit(0).cast("long")
         parts[name] = own.withColumn(_PIECE, pieces)
-    grouped = _together(parts).groupBy(*map(column, task.by), _PIECE)
+    together = _together(parts)
+    names, plain = together.columns, numbered(together)
+    grouped = plain.groupBy(*(plain.columns[names.index(name)] for name in (*task.by, _PIECE)))
     piece = _Piece(task, cut)
-    return grouped.applyInArrow(lambda table: piece(table), schema)
+    return grouped.applyInArrow(lambda table: piece(table.rename_columns(names)), schema)
 
 
 def _piece_of(micros: Column, cut: int) -> Column:

@@ -35,6 +35,7 @@ from workbench.spark.frames import (
     FrameOptions,
     at_home_in,
     handing_over,
+    map_rows,
     messages,
     rows_for,
 )
@@ -130,7 +131,7 @@ class FrameRunner(QueryRunner):
         names = dict.fromkeys(name for plan in opened.values() for name in plan_columns(plan))
         self._hand_over(names)
         fold = ArrowFold(plans, self._signals.keys, self._spool)
-        rows = rows_for(self._frame, names, self._plan.stream).mapInArrow(fold, MESSAGES)
+        rows = map_rows(rows_for(self._frame, names, self._plan.stream), fold, MESSAGES)
         signals = self._session.readStream.schema(MESSAGES).parquet(str(self._signals.path))
         given = {needed[v]: encode_plan(v, without_tables(plan)) for v, plan in opened.items()}
         return self._write(rows.union(signals), self._folder, given, **self._trigger)
