@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F
 
 from tests.spark.events import SCHEMA, SECOND, SQL, STREAM, make_plan, wait_for
 from tests.spark.test_runner import LONG, Collector, expected
@@ -184,6 +185,30 @@ def test_rows_that_spark_has_dropped_duplicates_of(spark: Any, recording: Record
     handle = run(Session(), frame, trigger="available_now")
     assert handle.wait(LONG)
     assert sum(handle.results(status="final")["n"]) == 300
+
+
+@pytest.mark.parametrize("name", ["windows", "outer join"])
+def test_what_spark_computes_before_comes_once_it_is_final(spark: Any, recording: Recorder, name: str) -> None:
+    """Windows and joins of the user's own, as Spark appends them to a sink: not as they are while they change."""
+    theirs = spark.newSession()
+    theirs.conf.set("spark.sql.streaming.noDataMicroBatches.enabled", "true")  # as it is where nobody says
+    theirs.conf.set("spark.sql.shuffle.partitions", "2")
+    rows = stream_of(theirs, recording(1_000)).withWatermark("ts", "20 seconds")
+    if name == "windows":
+        own = rows.groupBy(F.window("ts", "10 seconds"), "key").agg(F.sum("value").alias("value"))
+        frame = own.select(F.col("window.start").alias("ts"), "key", "value")
+    else:
+        other = rows.where("value % 3 = 0").select(F.col("ts").alias("then"), F.col("key").alias("whose"))
+        frame = rows.join(other, F.expr("ts = then AND key = whose"), "leftOuter").drop("then", "whose")
+    writer = frame.writeStream.format("memory").queryName("appended").trigger(availableNow=True)
+    writer.start().awaitTermination()
+    count, total = theirs.table("appended").agg(F.count("*"), F.sum("value")).first()
+    sql = "SELECT key, count(*) AS n, sum(value) AS total FROM events GROUP BY key, window(ts, '1 minute')"
+    handle = run(Session(), frame, sql, trigger="available_now")
+    assert handle.wait(LONG)
+    found = handle.results()
+    assert (found["n"].sum(), found["total"].sum()) == (count, total)
+    assert count > 50
 
 
 def test_a_level_is_added_to_a_stream_that_cannot_be_read_again(spark: Any, recording: Recorder) -> None:

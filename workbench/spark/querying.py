@@ -199,8 +199,8 @@ class QueryRunner(ABC):
         """
         self._homes = Homes(uuid.uuid4().hex)
         processor = BucketProcessor(self._homes.run, self._spool, given)
-        results = messages.groupBy("bucket").transformWithState(processor, OUTPUT, "Update", "None")
-        writer = results.writeStream.outputMode("update").option("checkpointLocation", str(checkpoint))
+        results = messages.groupBy("bucket").transformWithState(processor, OUTPUT, "Append", "None")
+        writer = results.writeStream.outputMode("append").option("checkpointLocation", str(checkpoint))
         if trigger:
             writer = writer.trigger(**trigger)
         return writer.foreachBatch(self._apply).start()

@@ -34,6 +34,7 @@ LOCAL_BUCKETS = 8
 _JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 _LOOPBACK = "127.0.0.1"
+_NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 _lock = threading.RLock()
 _ours: tuple[SparkContext, SparkSession] | None = None
@@ -74,7 +75,9 @@ def session_like(theirs: SparkSession) -> SparkSession:
         if session.conf.isModifiable(name) and session.conf.get(name, None) != value:
             session.conf.set(name, value)
     for name, value in _sql_settings(theirs.sparkContext).items():
-        session.conf.set(name, value)
+        # Operators of the user's may wait for a micro-batch without rows, in which Spark closes their windows.
+        if name != _NO_DATA:
+            session.conf.set(name, value)
     return session
 
 
@@ -254,7 +257,7 @@ def _sql_settings(context: SparkContext) -> dict[str, str]:
         # Write what changed in a micro-batch, not whole RocksDB files.
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
         # Our end of stream is an offset, so a batch without data never has to close a window.
-        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        _NO_DATA: "false",
         "spark.sql.streaming.pollingDelay": "50ms",
         "spark.sql.streaming.minBatchesToRetain": "10",
         "spark.sql.execution.pyspark.python": _python_for(context),
