@@ -23,7 +23,7 @@ from workbench.errors import EngineError
 from workbench.results import ResultBatch, ResultBundle, ResultColumns, Targets, batches_of
 from workbench.runtime.learned import Learned, read_learned
 
-VERSION = 6
+VERSION = 7
 _HEAD = struct.Struct("<2sBBI")
 
 
