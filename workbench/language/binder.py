@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from workbench.algebra import AGGREGATES
-from workbench.language.clauses import bind_fill, refuse_clauses
+from workbench.language.clauses import bind_fill, check_key, refuse_clauses
 from workbench.language.over import OverBinder, has_over
 from workbench.language.relations import Catalog
 from workbench.language.scalars import ExpressionBinder, Scope
@@ -141,6 +141,7 @@ class _StatementBinder:
         key = self._binder("GROUP BY").bind(node)
         if isinstance(key, Literal):
             raise self._text.error("a constant cannot be a key", node)
+        check_key(self._text, node, key)
         return key
 
     def _resolve_item(self, node: exp.Expr) -> exp.Expr:
