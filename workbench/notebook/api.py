@@ -53,7 +53,8 @@ def source(
 ) -> Source:
     """Define a stream of events under a name that SQL can use.
 
-    ``data``: a data set of :mod:`workbench.datasets`, files (a path, a folder, a list), or a pandas or Arrow table.
+    ``data``: a data set of :mod:`workbench.datasets`, files (a path, a pattern, a folder, a list), or a table in
+    memory, of pandas, Arrow, or what hands out Arrow data, such as polars and DuckDB.
     Files are Parquet, Arrow IPC, CSV or JSON lines, as their endings or ``format`` say; ``schema`` declares their
     columns (an Arrow schema, or ``"ts TIMESTAMP, key STRING"``), where they are not to be found out. With ``follow``
     the folder is one that grows: files that appear later are read once each, in order, until the query is stopped;
@@ -127,8 +128,9 @@ def sources() -> dict[str, Source]:
 def table(name: str, data: Data) -> StaticTable:
     """Define a static table, with which SQL can join the rows of a stream: ``FROM stream JOIN name ON ...``.
 
-    ``data``: a pandas or Arrow table, or Parquet files (a path, a folder, a list). The rows are copied and travel
-    with the plan to every task, so they are bounded (32 MiB). Defining a table again changes no query that runs.
+    ``data``: a table in memory, or Parquet files (a path, a pattern, a folder, a list). The rows are copied and
+    travel with the plan to every task, so they are bounded (32 MiB). Defining a table again changes no query that
+    runs.
     """
     return default_session().table(name, data)
 
