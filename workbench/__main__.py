@@ -23,7 +23,9 @@ _LINES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0 where all is well, 1 where something is missing or failed."""
+    """Run one command; returns the exit status: 0 where all is well, 1 where something is missing or failed, 130
+    after Ctrl-C, as shells have it.
+    """
     options = _parser().parse_args(arguments)
     try:
         if options.command == "doctor":
@@ -41,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WorkbenchError as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
 
 
 def _new(options: argparse.Namespace) -> int:
