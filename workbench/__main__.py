@@ -8,9 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench import calibrate, doctor, prepare
+from workbench import doctor, prepare
 from workbench.errors import AmbiguousError, WorkbenchError
-from workbench.feeds.dialect import LineOptions
 
 #: What can be said about CSV; without it, it is found out.
 _LINES = {
@@ -33,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "prepare":
             return prepare.run()
         if options.command == "calibrate":
+            # `doctor` must run where a package is missing, so whatever needs one is imported where it is used.
+            from workbench import calibrate
+
             return calibrate.run()
         if options.command == "new":
             return _new(options)
@@ -51,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _new(options: argparse.Namespace) -> int:
     # Only this command needs widgets, and with them Bokeh.
     from workbench import template
+    from workbench.feeds.dialect import LineOptions
 
     lines = {name: value for name in LineOptions.__annotations__ if (value := getattr(options, name)) is not None}
     try:
