@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections import ChainMap
+from keyword import iskeyword
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
@@ -100,8 +101,9 @@ class WinqueryMagics(Magics):
     def _run(self, options: argparse.Namespace, cell: str) -> None:
         name = options.name or options.out or "query"
         for each in (name, options.out or name):
-            if not each.isidentifier():
-                raise QueryError(f"`{each}` cannot name a query", hint="use letters, digits and `_`")
+            if not each.isidentifier() or iskeyword(each):
+                hint = "it is a word of Python" if iskeyword(each) else "use letters, digits and `_`"
+                raise QueryError(f"`{each}` cannot name a query", hint=hint)
         _warn_of_snippets(options.snippets)
         queries = api.bind(
             cell,
