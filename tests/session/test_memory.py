@@ -42,12 +42,12 @@ def test_whatever_hands_out_arrow_data_is_a_table(make: Any) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (None, "cannot be made of NoneType\nhint: give paths, a topic, or a table of pandas"),
-        (5, "cannot be made of int"),
-        (b"a.csv", "cannot be made of bytes"),
-        ({"ts": [1]}, "cannot be made of dict\n.*`pandas.DataFrame\\(data\\)`"),
-        ([{"ts": 1}], "cannot be made of list of dict"),
-        (io.StringIO("ts"), "cannot be made of StringIO"),
+        (None, "rows cannot be read from NoneType\nhint: give paths, a topic, or a table of pandas"),
+        (5, "rows cannot be read from int"),
+        (b"a.csv", "rows cannot be read from bytes"),
+        ({"ts": [1]}, "rows cannot be read from dict\n.*`pandas.DataFrame\\(data\\)`"),
+        ([{"ts": 1}], "rows cannot be read from list of dict"),
+        (io.StringIO("ts"), "rows cannot be read from StringIO"),
         (ROWS.assign(v=[1, "a"]), "this DataFrame cannot be read as a table: .*'a'.* column v"),
         (ROWS.assign(v=[1j, 2]), "complex128"),
         (pd.concat([ROWS, ROWS[["v"]]], axis=1), "Duplicate column names found"),

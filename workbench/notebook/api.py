@@ -174,6 +174,7 @@ def aggregate(name: str | type, cls: type | None = None) -> Any:
         return cls
     if isinstance(name, str):
         return lambda decorated: aggregate(name, decorated)
+    _require_class(name, "an aggregate")
     register_aggregate(name.__name__, name)
     return name
 
@@ -208,8 +209,14 @@ def window_type(name: str | type, cls: type | None = None) -> Any:
         return cls
     if isinstance(name, str):
         return lambda decorated: window_type(name, decorated)
+    _require_class(name, "a window type")
     register_window_type(name.__name__, name)
     return name
+
+
+def _require_class(given: object, what: str) -> None:
+    if not isinstance(given, type):
+        raise QueryError(f"{what} is a class, got {given!r}", hint="see the example in its help")
 
 
 def query(source: Source | str) -> QueryBuilder:
@@ -219,6 +226,8 @@ def query(source: Source | str) -> QueryBuilder:
         if source not in known:
             raise QueryError(f"no source `{source}`", hint=f"sources: {', '.join(known) or 'none yet'}")
         source = known[source]
+    if not isinstance(source, Source):
+        raise QueryError(f"expected a source or its name, got {_called(source)}", hint="`workbench.source` makes one")
     return build_query(source.stream)
 
 
@@ -292,6 +301,15 @@ def bind(
     numerics: str | None = None,
 ) -> tuple[Query, ...]:
     """The queries that are meant; ``single`` refuses more than one, without ``numerics`` they keep theirs."""
+    if not isinstance(asked, str | Query | QueryBuilder):
+        raise QueryError(
+            f"a query is SQL as text, or built by `workbench.query(...)`, got {_called(asked)}",
+            hint="the rows it is about come from `workbench.source`",
+        )
+    if not isinstance(name, str) or not name:
+        raise QueryError(f"the name of a query is text, got {name!r}")
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise QueryError(f"`parameters` is a dictionary of values by name, got {_called(parameters)}")
     if numerics is not None:
         wanted = numerics_of(numerics)
         queries = bind(asked, name, source, single=single, snippets=snippets, parameters=parameters)
@@ -305,3 +323,8 @@ def bind(
     if single and len(found) != 1:
         raise QueryError(f"expected one statement, got {len(found)}", hint="start them one by one")
     return found
+
+
+def _called(given: object) -> str:
+    """What somebody gave by mistake, in a word or two."""
+    return "None" if given is None else f"a `{type(given).__name__}`"

@@ -248,7 +248,9 @@ def make_table(name: str, data: Data) -> StaticTable:
     else:
         paths, kind = recorded_files(data, None)
         if kind != "parquet":
-            raise SourceError(f"a static table is read from Parquet, not from `{kind}`", hint="give it as a table")
+            raise SourceError(
+                f"a static table is read from Parquet, not from `{kind}`", hint="pandas reads it: give the DataFrame"
+            )
         schema_of_files(paths, kind, ())
         table = pa.concat_tables(pq.read_table(path) for path in paths)
     columns = pa.schema([plain(field) for field in table.schema])
@@ -346,7 +348,7 @@ def _entries(data: Any) -> list[str | os.PathLike[str]]:
     if given and (wrong is not None or data is None):
         what = type(data).__name__ + (f" of {type(wrong).__name__}" if is_list else "")
         raise SourceError(
-            f"a source cannot be made of {what}",
+            f"rows cannot be read from {what}",
             hint="give paths, a topic, or a table of pandas, polars, Arrow, DuckDB or Spark; "
             "`pandas.DataFrame(data)` makes one of lists and dictionaries",
         )
