@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from workbench.errors import SourceError
 from workbench.feeds.folder import FolderOptions
 from workbench.feeds.formats import read_block, scan
+from workbench.session import Session
 from workbench.session.columns import parse_schema, schema_text
 from workbench.session.sources import make_source, source_arguments
 
@@ -177,3 +179,23 @@ def test_nine_digits_of_a_second_are_read_where_nothing_is_lost(tmp_path: Path) 
     table = read_block(str(path), "csv", block, source.stream.schema)
     assert table["ts"].cast(pa.int64()).to_pylist() == [1_704_067_200_000_001]
     assert table["seen"].to_pylist() == ["2024-01-01T00:00:00.000000001Z"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lateness": "90 minutes", "future": "1 day", "max_rows": 5, "store": "lazy"},
+        {"replay": "60x", "idle": "30 seconds", "delay": "0 seconds"},
+        {"replay": "backfill"},
+        {"follow": True, "max_rows": 7, "idle": "1 hour"},
+        {"checkpoint": "there"},
+    ],
+)
+def test_the_python_of_a_source_makes_the_same_again(tmp_path: Path, options: dict[str, Any]) -> None:
+    """Whatever changes results or how they come: with another lateness other rows would be late."""
+    (tmp_path / "a.csv").write_text(LINES)
+    place = tmp_path if "follow" in options else tmp_path / "a.csv"
+    declared = {"format": "csv", "schema": "ts TIMESTAMP, key STRING"}
+    source = Session().source("s", place, time="ts", **declared, **options)
+    again = eval(f"Session().source('s', {', '.join(source_arguments(source))})")
+    assert replace(again, paths=source.paths) == source

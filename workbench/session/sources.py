@@ -301,6 +301,11 @@ def source_arguments(source: Source) -> list[str]:
         "time": source.stream.time,
         "arrival": source.arrival,
         "delay": format_duration(source.stream.delay),
+        "lateness": format_duration(source.stream.lateness) if source.stream.lateness else None,
+        "future": None if source.stream.future is None else format_duration(source.stream.future),
+        "idle": None if source.stream.idle is None else format_duration(source.stream.idle),
+        "max_rows": source.max_rows,
+        "checkpoint": None if source.checkpoint is None else str(source.checkpoint),
     }
     if source.stream.store is not Store.AUTO:
         arguments["store"] = source.stream.store.value
