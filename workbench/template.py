@@ -21,6 +21,7 @@ from workbench.feeds.dialect import LineOptions
 from workbench.feeds.formats import LINES, find_dialect, read_block, scan, schema_of
 from workbench.feeds.sniff import times_in
 from workbench.feeds.times import to_micros
+from workbench.logical.types import language_type
 from workbench.session import Source
 from workbench.session.columns import schema_of_files
 from workbench.session.sources import make_source, recorded_files
@@ -181,8 +182,8 @@ def time_of(data: Path, **lines: Unpack[LineOptions]) -> str:
 
 
 def _names(rows: pa.Table, column: str) -> bool:
-    kind = rows.schema.field(column).type
-    text = is_.is_string(kind) or is_.is_large_string(kind) or is_.is_boolean(kind)
+    kind = language_type(rows.schema.field(column).type)
+    text = is_.is_string(kind) or is_.is_boolean(kind)
     return text and pc.count_distinct(rows.column(column)).as_py() in _KEYS
 
 

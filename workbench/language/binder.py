@@ -22,7 +22,7 @@ from workbench.logical.expressions import aggregate_calls, quote_name
 _CLAUSES = {"expressions", "from_", "where", "group", "having", "fill", "joins", "with_", "windows"}
 
 #: Columns that every result has; no key or value may take their names.
-_RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "status", "revision")
+RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "status", "revision")
 
 _NO_WINDOW_HINT = "add `window({time}, '10 minutes')` or `zoom({time}, '15 minutes / 1 minute', '1 day / 1 hour')`"
 
@@ -208,7 +208,7 @@ class _StatementBinder:
         selected = {bound for _, _, bound in items}
         clause = self._select.args.get("group") or self._select.expressions[0]
         hidden = [(clause, key.name) for key in keys if key.expression not in selected]
-        taken = dict.fromkeys(_RESULT_COLUMNS, "every result has a column")
+        taken = dict.fromkeys(RESULT_COLUMNS, "every result has a column")
         for node, name in [*((node, alias) for node, alias, _ in items), *hidden]:
             reason = taken.get(name.casefold())
             if reason is not None:
