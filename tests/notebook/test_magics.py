@@ -123,6 +123,18 @@ def test_a_failed_query_is_held_with_its_error(shell: InteractiveShell, line: st
     assert "summ(v)" in failed.sql
 
 
+def test_what_cannot_be_drawn_is_refused_before_it_runs(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = len(InProcessRunner.started)
+    assert not run(
+        shell, f"%%winquery names --live\n{SQL.replace('sum(v) AS total', 'max(carrier) AS last')}"
+    ).success
+    shown = capsys.readouterr()
+    assert "nothing to plot: `last`" in shown.out + shown.err
+    assert len(InProcessRunner.started) == before
+
+
 def test_what_a_failed_query_is_asked_for_is_answered_with_its_error(shell: InteractiveShell) -> None:
     run(shell, f"%%winquery bad <<\n{SQL.replace('sum', 'smu')}")
     failed = shell.user_ns["bad"]

@@ -13,7 +13,7 @@ from workbench.language.builder import QueryBuilder, numerics_of
 from workbench.language.builder import query as build_query
 from workbench.logical import MeasureWindow, Query
 from workbench.logical.joins import StaticTable
-from workbench.results.shapes import no_time_axis
+from workbench.results.shapes import no_time_axis, nothing_to_plot, plottable
 from workbench.session import LiveQuery, Source
 from workbench.session import default_session as default_session
 from workbench.session.columns import Columns
@@ -272,9 +272,12 @@ def explain(
     return PlanText(default_session().explain(queries))
 
 
-def require_time(queries: Sequence[Query]) -> None:
-    """Raises QueryError for a query without a picture: its windows are along another measure than time."""
+def require_picture(queries: Sequence[Query]) -> None:
+    """Raises QueryError for a query without a picture: along another measure than time, or without a number."""
     for query in queries:
+        values = [(named.name, named.expression.type) for named in query.values]
+        if not plottable(values):
+            raise nothing_to_plot(values)
         for window in query.windows:
             if isinstance(window, MeasureWindow):
                 raise no_time_axis(window.label)

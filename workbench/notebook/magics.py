@@ -114,7 +114,7 @@ class WinqueryMagics(Magics):
             numerics=options.numerics,
         )
         if options.live:
-            api.require_time(queries)
+            api.require_picture(queries)
         if options.explain or options.dry_run:
             print(explain(default_session().plan(queries)))
         if options.dry_run:
