@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from html import escape
+from keyword import iskeyword
 from typing import Any
 
 import ipywidgets as ipw
@@ -190,7 +191,7 @@ class QueryForm(ipw.VBox):  # type: ignore[misc]
                     raise WorkbenchError(f"there is no {noun}", hint=f"press `+ {noun}`")
             sql = self.draft.sql()
             self.sql.value = f'<pre style="{_PRE}">{escape(sql)}</pre>'
-            if not self.name.value.isidentifier():
+            if not self.name.value.isidentifier() or iskeyword(self.name.value):
                 raise QueryError(f"`{self.name.value}` cannot name a query", hint="use letters, digits and `_`")
             self.picture.value = self._plan(sql, self.name.value)
             self.create_cell.cell = self.draft.cell(self.name.value)

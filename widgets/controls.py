@@ -114,6 +114,11 @@ class Controls:
         """Show the menu of files; for owners that can hand a file to a page."""
         self.menu.update(options=[NOTHING, *kinds], visible=True)
 
+    def leave(self) -> None:
+        """Take away all that asks the kernel: for a picture that has none."""
+        self.header.children = [self._title]
+        self.finer.visible = False
+
     def tell_code(self, texts: Mapping[str, str]) -> None:
         """Show the texts of a query."""
         parts = [

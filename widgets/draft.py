@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.types as is_
 
+from workbench.language.binder import RESULT_COLUMNS
 from workbench.language.builder import Expr, agg, col, count, query
 from workbench.logical import Stream, Window
+from workbench.logical.types import is_number, is_temporal, language_type
 from workbench.time import DAY, HOUR, MINUTE, SECOND
 
 #: Durations of the sliders: about the same distance from each to the next on a logarithmic axis.
@@ -21,13 +23,14 @@ DURATIONS = (
 )
 
 _QUANTILES = {"p10": 0.1, "p90": 0.9, "p99": 0.99}
-#: Aggregates on offer by name, and which columns they take.
+#: Aggregates on offer by name, and which columns they take, by their type in the language.
 FUNCTIONS: dict[str, Callable[[pa.DataType], bool]] = {
     "count": lambda kind: True,
+    **dict.fromkeys(("avg", "sum", "median", "stddev", *_QUANTILES), is_number),
     **dict.fromkeys(
-        ("avg", "sum", "median", "stddev", *_QUANTILES), lambda kind: is_.is_integer(kind) or is_.is_floating(kind)
+        ("min", "max", "first", "last", "count_distinct"),
+        lambda kind: is_number(kind) or is_temporal(kind) or is_.is_string(kind) or is_.is_boolean(kind),
     ),
-    **dict.fromkeys(("min", "max", "first", "last", "count_distinct"), lambda kind: not is_.is_nested(kind)),
 }
 
 
@@ -67,8 +70,14 @@ class Draft:
         made = query(self.stream).group_by(*map(col, self.keys)).zoom(*self._labels())
         if self.where.strip():
             made = made.where(self.where)
+        taken = {name.casefold() for name in RESULT_COLUMNS}
+        for key in self.keys:
+            name = _free(key, taken)
+            made = made.select(col(key)) if name == key else made.select(**{name: col(key)})
         named = {value.name: value.expression() for value in self.values}
-        return made.select(*map(col, self.keys), **named).sql()
+        for name, expression in named.items():
+            made = made.select(**{_free(name, taken): expression})
+        return made.sql()
 
     def cell(self, name: str) -> str:
         """A notebook cell that runs the statement and shows it live."""
@@ -80,19 +89,28 @@ class Draft:
         return [Window(size, slide).label for size, slide in chosen]
 
 
+def _free(name: str, taken: set[str]) -> str:
+    """A name of a result column, or one like it where that is taken, whatever the case; it is taken then."""
+    while name.casefold() in taken:
+        name += "_"
+    taken.add(name.casefold())
+    return name
+
+
 def columns_for(function: str, stream: Stream) -> list[str]:
     """The columns of a stream that an aggregate takes: measured values first, the time column last."""
     fits = FUNCTIONS[function]
-    fields = [field for field in stream.schema if fits(field.type)]
+    fields = [field for field in stream.schema if fits(language_type(field.type))]
     fields.sort(key=lambda field: (field.name == stream.time, not is_.is_floating(field.type)))
     return [field.name for field in fields]
 
 
 def likely_keys(stream: Stream) -> list[str]:
     """The columns that are worth grouping by: text, integers, booleans and dates, in that order."""
-    order = (is_.is_string, is_.is_large_string, is_.is_boolean, is_.is_integer, is_.is_date)
+    order = (is_.is_string, is_.is_boolean, is_.is_integer, is_.is_date)
     place = {
-        field.name: next((n for n, holds in enumerate(order) if holds(field.type)), None) for field in stream.schema
+        field.name: next((n for n, holds in enumerate(order) if holds(language_type(field.type))), None)
+        for field in stream.schema
     }
     found = [(at, name) for name, at in place.items() if at is not None and name != stream.time]
     return [name for _, name in sorted(found, key=lambda pair: pair[0])]

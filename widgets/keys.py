@@ -19,8 +19,18 @@ _CELLS = 2_000_000
 
 
 def key_label(key: Key) -> str:
-    """How a key is written in legends: its parts, ``NULL`` for a missing one, ``all`` for the empty key."""
-    return ", ".join("NULL" if part is None else str(part) for part in key) or "all"
+    """How a key is written in legends, on one line: its parts, ``NULL`` for a missing one, ``all`` for the empty key.
+
+    A text of blanks stands in quotes, so that there is something to see.
+    """
+    return ", ".join(map(_part_label, key)) or "all"
+
+
+def _part_label(part: Any) -> str:
+    if part is None:
+        return "NULL"
+    text = str(part)
+    return " ".join(text.splitlines()) if text.strip() else repr(text)
 
 
 def all_keys(results: QueryResults) -> list[Key]:

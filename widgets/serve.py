@@ -148,13 +148,15 @@ def serve(
 def save(view: DashboardView, path: str | Path) -> Path:
     """Write a fresh view as one file that needs nothing else: ``.html`` (it zooms) or ``.svg``.
 
-    The view must not be shown elsewhere. The level is the one for the whole range: a file cannot ask for more.
+    The view must not be shown elsewhere. The level is the one for the whole range: a file cannot ask for more, and
+    has none of the buttons that would.
     """
     path = Path(path)
     view.refresh()
     if path.suffix == ".svg":
         text = picture(view.results, view.title, view.visible)
     elif path.suffix in (".html", ".htm"):
+        view.controls.leave()
         view.document()
         text = file_html(view.root, INLINE, title=view.title, suppress_callback_warning=True)
     else:

@@ -17,8 +17,9 @@ from bokeh.document import Document
 from bokeh.layouts import gridplot
 from bokeh.models import Column, Model
 
-from workbench.errors import QueryError, WorkbenchError
+from workbench.errors import WorkbenchError
 from workbench.results import QueryResults
+from workbench.results.shapes import nothing_to_plot
 from workbench.widgets import export, multiples
 from workbench.widgets.axis import ALL, FOLLOW, HOLD, TimeAxis
 from workbench.widgets.bands import Roles
@@ -111,8 +112,7 @@ class DashboardView:
         self._pace = Pace()
         names = results.schema.numeric
         if not names:
-            values = ", ".join(f"`{name}`" for name, _ in results.schema.values)
-            raise QueryError(f"nothing to plot: {values}", hint="a line needs numbers; `results()` gives all values")
+            raise nothing_to_plot(results.schema.values)
         self.axis = TimeAxis()
         self._bounds = WindowBounds()
         self.picker = KeyPicker(results, top)

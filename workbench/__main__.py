@@ -8,9 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from workbench import calibrate, doctor, prepare
+from workbench import doctor, prepare
 from workbench.errors import AmbiguousError, WorkbenchError
-from workbench.feeds.dialect import LineOptions
 
 #: What can be said about CSV; without it, it is found out.
 _LINES = {
@@ -23,7 +22,9 @@ _LINES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status: 0 where all is well, 1 where something is missing or failed."""
+    """Run one command; returns the exit status: 0 where all is well, 1 where something is missing or failed, 130
+    after Ctrl-C, as shells have it.
+    """
     options = _parser().parse_args(arguments)
     try:
         if options.command == "doctor":
@@ -31,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "prepare":
             return prepare.run()
         if options.command == "calibrate":
+            # `doctor` must run where a package is missing, so whatever needs one is imported where it is used.
+            from workbench import calibrate
+
             return calibrate.run()
         if options.command == "new":
             return _new(options)
@@ -41,11 +45,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WorkbenchError as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
 
 
 def _new(options: argparse.Namespace) -> int:
     # Only this command needs widgets, and with them Bokeh.
     from workbench import template
+    from workbench.feeds.dialect import LineOptions
 
     lines = {name: value for name in LineOptions.__annotations__ if (value := getattr(options, name)) is not None}
     try:

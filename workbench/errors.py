@@ -89,11 +89,11 @@ def underline(sql: str, span: Span) -> str:
     return "\n".join(shown)
 
 
-def did_you_mean(name: str, choices: Iterable[str], noun: str = "one") -> str:
+def did_you_mean(name: object, choices: Iterable[str], noun: str = "one") -> str:
     """A hint for a name that is not among ``choices``: the nearest one, or the list of them."""
     known = sorted(set(choices))
     by_fold = {choice.casefold(): choice for choice in known}
-    near = difflib.get_close_matches(name.casefold(), list(by_fold), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(str(name).casefold(), list(by_fold), n=1, cutoff=0.6)
     if near:
         return f"did you mean `{by_fold[near[0]]}`?"
     if not known:

@@ -30,7 +30,11 @@ def run(path: Path, timeout: int = 300, out: TextIO | None = None) -> int:
         ) from error
     if not path.is_file():
         raise SourceError(f"no notebook `{path}`", hint="give the path of an .ipynb file")
-    notebook = nbformat.read(path, as_version=4)
+    try:
+        notebook = nbformat.read(path, as_version=4)
+    except (ValueError, nbformat.ValidationError) as error:
+        reason = str(error).partition("\n")[0]
+        raise SourceError(f"`{path}` is no notebook: {reason}", hint="give the path of an .ipynb file") from None
     started: dict[int, float] = {}
 
     def on_start(cell: Any, cell_index: int) -> None:
@@ -58,6 +62,9 @@ def run(path: Path, timeout: int = 300, out: TextIO | None = None) -> int:
         client.execute()
     except nbclient.exceptions.CellTimeoutError as error:
         print(f"{path.name}: a cell took longer than {timeout} s\n{error}", file=stream)
+        return 1
+    except nbclient.exceptions.DeadKernelError:
+        print(f"{path.name}: the kernel died; is there memory enough?", file=stream)
         return 1
     except nbclient.exceptions.CellExecutionError as error:
         print(f"{path.name}: a cell failed\n{_ANSI.sub('', str(error))}", file=stream)

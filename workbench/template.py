@@ -21,7 +21,9 @@ from workbench.feeds.dialect import LineOptions
 from workbench.feeds.formats import LINES, find_dialect, read_block, scan, schema_of
 from workbench.feeds.sniff import times_in
 from workbench.feeds.times import to_micros
+from workbench.logical.types import language_type
 from workbench.session import Source
+from workbench.session.columns import schema_of_files
 from workbench.session.sources import make_source, recorded_files
 from workbench.time import DAY, format_duration
 from workbench.widgets.draft import DURATIONS, Draft, Value, columns_for, likely_keys
@@ -54,10 +56,12 @@ def write(data: Path, target: Path | None = None, time: str | None = None, **lin
     ``data`` is a file, or a folder of files; ``target`` the notebook, by default ``NAME.ipynb`` in the current
     folder. ``time`` names the timestamp column, by default the first one there is. ``lines`` say what cannot be found
     out about CSV and JSON (see :func:`workbench.source`). The beginning and the end of the data are looked at. Raises
-    SourceError for data that cannot be a source, and where the notebook exists already.
+    SourceError for data that cannot be a source, and where the notebook exists already or cannot be written.
     """
     name = name_of(data)
     target = target or sheet_of(data)
+    if target.suffix != ".ipynb":
+        raise SourceError(f"`{target}` is no name of a notebook", hint="names of notebooks end in `.ipynb`")
     if target.exists():
         raise SourceError(f"there is a notebook `{target}` already", hint="name another one with `--to`")
     source = make_source(name, str(data), time=time or time_of(data, **lines), **lines)
@@ -78,7 +82,10 @@ def write(data: Path, target: Path | None = None, time: str | None = None, **lin
     cells = [{"id": f"cell-{number}", **cell} for number, cell in enumerate(cells)]
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     sheet = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
-    target.write_text(json.dumps(sheet, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    try:
+        target.write_text(json.dumps(sheet, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"cannot write `{target}`: {error.strerror}", hint="name another one with `--to`") from None
     return target
 
 
@@ -160,23 +167,23 @@ def time_of(data: Path, **lines: Unpack[LineOptions]) -> str:
     first = str(paths[0])
     if kind in LINES:
         dialect = find_dialect(first, kind, (), lines)
-        names = schema_of(first, kind, (), dialect).names
+        names = schema_of_files(paths[:1], kind, (), dialect).names
         times = list(times_in(first, kind, dialect, lines))
+        hint = "times look like 2024-03-01 10:00:00, 1.3.2024 10:00 or 1709287200; others need their `time_format`"
     else:
         found = schema_of(first, kind)
         names = found.names
         times = [field.name for field in found if is_.is_timestamp(field.type)]
+        hint = "pandas makes times of texts and numbers by `pandas.to_datetime`: the DataFrame can be a source"
     if not times:
-        raise SourceError(
-            f"no column of `{data.name}` holds times: {', '.join(f'`{name}`' for name in names)}",
-            hint="times look like 2024-03-01 10:00:00, 1.3.2024 10:00 or 1709287200; others need their `time_format`",
-        )
+        listed = ", ".join(f"`{name}`" for name in names)
+        raise SourceError(f"no column of `{data.name}` holds times: {listed}", hint=hint)
     return times[0]
 
 
 def _names(rows: pa.Table, column: str) -> bool:
-    kind = rows.schema.field(column).type
-    text = is_.is_string(kind) or is_.is_large_string(kind) or is_.is_boolean(kind)
+    kind = language_type(rows.schema.field(column).type)
+    text = is_.is_string(kind) or is_.is_boolean(kind)
     return text and pc.count_distinct(rows.column(column)).as_py() in _KEYS
 
 

@@ -55,6 +55,8 @@ def parse_duration(text: str) -> int:
     length) or a value that is not a whole number of microseconds. The sign is kept; callers that need a
     positive duration say so themselves.
     """
+    if not isinstance(text, str):
+        raise QueryError(f"a duration is text such as '10 minutes', got {text!r}")
     rest = text.strip()
     if rest.casefold().startswith("interval "):
         rest = rest[9:].strip()

@@ -6,12 +6,13 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.errors import DataError
+from workbench.errors import DataError, QueryError
 from workbench.language.parse import parse_queries
 from workbench.logical import AggregateCall, Call, Cast, Column, Expression, Literal, Stream
 from workbench.runtime.expressions import evaluate, evaluate_filter
@@ -210,6 +211,51 @@ def test_stored_layouts_enter_as_language_types() -> None:
     arrays = [evaluate(key.expression, batch) for key in query.keys]
     assert [array.type for array in arrays] == [pa.string(), pa.string(), pa.timestamp("us")]
     assert [array[0].as_py() for array in arrays] == ["a", "b", datetime(1970, 1, 1, 0, 0, 0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("stored", "enters"),
+    [
+        (pa.array([255], pa.uint8()), pa.int16()),
+        (pa.array([65_535], pa.uint16()), pa.int32()),
+        (pa.array([4_294_967_295], pa.uint32()), pa.int64()),
+        (pa.array(np.array([1.5], np.float16)), pa.float32()),
+    ],
+)
+def test_stored_numbers_without_a_type_of_the_language_are_wider_ones(stored: pa.Array, enters: pa.DataType) -> None:
+    """As Spark reads them from Parquet: twice the largest unsigned byte is 510."""
+    batch = pa.record_batch({"ts": pa.array([0], pa.timestamp("us")), "x": stored})
+    stream = Stream("rows", batch.schema, "ts", 0)
+    (query,) = parse_queries(
+        "SELECT x, 2 * x AS y, count(*) AS n FROM rows GROUP BY x, y, window(ts, '1 hour')",
+        {"rows": stream},
+        name="q",
+    )
+    own, twice = (evaluate(key.expression, batch) for key in query.keys)
+    assert own.type == enters
+    assert twice.to_pylist() == [2 * stored[0].as_py()]
+
+
+def test_unsigned_64_bits_are_cast_and_nothing_wraps() -> None:
+    batch = pa.record_batch({"x": pa.array([2**64 - 1, 7], pa.uint64())})
+    column = Column(pa.uint64(), "x")
+    assert evaluate(Cast(pa.float64(), column), batch).to_pylist() == [2.0**64, 7.0]
+    assert evaluate(Cast(pa.int64(), column, safe=True), batch).to_pylist() == [None, 7]
+    with pytest.raises(DataError, match="does not fit into `bigint`"):
+        evaluate(Cast(pa.int64(), column), batch)
+    sql = "SELECT max(CAST(x AS DOUBLE)) AS m FROM rows GROUP BY window(ts, '1 hour')"
+    schema = pa.schema([("ts", pa.timestamp("us")), ("x", pa.uint64())])
+    assert parse_queries(sql, {"rows": Stream("rows", schema, "ts", 0)}, name="q")
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.int64()), pa.map_(pa.string(), pa.int64()), pa.binary(), pa.large_binary(), pa.binary(2)]
+)
+def test_what_cannot_be_a_key_is_refused_before_anything_runs(kind: pa.DataType) -> None:
+    schema = pa.schema([("ts", pa.timestamp("us")), ("x", kind)])
+    text = "SELECT x, count(*) AS n FROM rows GROUP BY x, window(ts, '1 hour')"
+    with pytest.raises(QueryError, match="cannot be a key"):
+        parse_queries(text, {"rows": Stream("rows", schema, "ts", 0)}, name="q")
 
 
 def test_nanoseconds_are_not_cut_off() -> None:

@@ -14,6 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from workbench.notebook import api, commands, completion, magics
 from workbench.session import Session
 
+ODD = pa.table({"when": pa.array([0], pa.timestamp("us", "UTC")), "odd name": [1], "a`b": [2], "a.c": [3]})
 TABLE = pa.table({"ts": pa.array([0], pa.timestamp("us", "UTC")), "carrier": ["UA"], "dep_delay": [1.0]})
 
 
@@ -21,6 +22,7 @@ TABLE = pa.table({"ts": pa.array([0], pa.timestamp("us", "UTC")), "carrier": ["U
 def shell() -> Iterator[InteractiveShell]:
     session = Session(launch=InProcessRunner)
     session.source("flights", TABLE, time="ts")
+    session.source("odd", ODD, time="when")
     session.table("airlines", pd.DataFrame({"code": ["UA"], "title": ["United"]}))
     session.save("late", "SELECT ts, carrier FROM flights WHERE dep_delay > 0")
     with pytest.MonkeyPatch.context() as patch:
@@ -46,7 +48,7 @@ def completed(shell: InteractiveShell, cell: str) -> list[str]:
     ("cell", "wanted"),
     [
         ("%%winquery x --so|", ["--source"]),
-        ("%%winquery x --source |", ["flights"]),
+        ("%%winquery x --source |", ["flights", "odd"]),
         ("%%winquery x --with la|", ["late"]),
         ("%%winquery x\nSELECT count(*) FROM fl|", ["flights"]),
         ("%%winquery x --with late\nSELECT count(*) FROM la|", ["late"]),
@@ -59,6 +61,12 @@ def completed(shell: InteractiveShell, cell: str) -> list[str]:
         ("%%winquery x\nSELECT count(*) FROM flights GROUP BY zo|", ["zoom("]),
         ("%%winquery x\nSELECT count(*) FROM flights HAV|", ["HAVING"]),
         ("%%winquery x\nSELECT count(*) FROM flights WHERE dep_delay > {{lim|", ["limit"]),
+        ("%%winquery x --source odd\nSELECT odd|", ["`odd name`"]),
+        ("%%winquery x --source odd\nSELECT max(whe|", ["WHEN", "WHERE", "`when`"]),
+        ("%%winquery x --source odd\nSELECT `odd|", ["odd name`"]),
+        ("%%winquery x --source odd\nSELECT `odd na|` FROM odd", ["odd name"]),
+        ("%%winquery x --source odd\nSELECT `a|", ["a.c`", "a``b`"]),
+        ("%%winquery x\nSELECT max(o.odd| FROM odd AS o", ["o.`odd name`"]),
         ("%winquery stat|", ["status"]),
         ("%winquery stop de|", ["delays"]),
         ("%winquery tables |", ["airlines"]),

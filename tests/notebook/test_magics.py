@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,6 +121,37 @@ def test_a_failed_query_is_held_with_its_error(shell: InteractiveShell, line: st
     assert isinstance(failed.error, WorkbenchError)
     assert "unknown function `summ`" in repr(failed)
     assert "summ(v)" in failed.sql
+
+
+def test_what_cannot_be_drawn_is_refused_before_it_runs(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = len(InProcessRunner.started)
+    assert not run(
+        shell, f"%%winquery names --live\n{SQL.replace('sum(v) AS total', 'max(carrier) AS last')}"
+    ).success
+    shown = capsys.readouterr()
+    assert "nothing to plot: `last`" in shown.out + shown.err
+    assert len(InProcessRunner.started) == before
+
+
+def test_what_a_failed_query_is_asked_for_is_answered_with_its_error(shell: InteractiveShell) -> None:
+    run(shell, f"%%winquery bad <<\n{SQL.replace('sum', 'smu')}")
+    failed = shell.user_ns["bad"]
+    with pytest.raises(AttributeError, match="`bad` has no `results`, as its cell failed: unknown function `smu`"):
+        failed.results()
+    assert copy.copy(failed) == failed
+
+
+@pytest.mark.parametrize("line", ["class", "5x", "q -o class", "q -o b.c"])
+def test_a_query_has_a_name_that_python_can_say(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    before = len(InProcessRunner.started)
+    assert not run(shell, f"%%winquery {line}\n{SQL}").success
+    shown = capsys.readouterr()
+    assert f"`{line.split()[-1]}` cannot name a query" in shown.out + shown.err
+    assert len(InProcessRunner.started) == before
 
 
 def test_a_fault_of_ours_shows_its_trace_and_how_to_report_it(

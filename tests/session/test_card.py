@@ -101,3 +101,14 @@ def test_what_comes_from_outside_is_text(part: str) -> None:
     words = Words(html)
     assert "script" not in words.texts
     assert any(evil in text for texts in words.texts.values() for text in texts)
+
+
+def test_the_text_says_how_long_a_micro_batch_took_only_where_it_is_known() -> None:
+    status = started().status()
+    assert "\n  batches    0\n" in str(status)
+    assert "\n  batches    3, the latest took 1.50 s\n" in str(replace(status, batches=3, batch_seconds=1.5))
+
+
+def test_an_error_of_several_lines_stands_under_its_word() -> None:
+    text = str(replace(started().status(), error="division by zero\nhint: `nullif` gives NULL"))
+    assert text.endswith("\n  error      division by zero\n             hint: `nullif` gives NULL")

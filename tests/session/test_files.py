@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from workbench.errors import SourceError
 from workbench.feeds.folder import FolderOptions
 from workbench.feeds.formats import read_block, scan
+from workbench.session import Session
 from workbench.session.columns import parse_schema, schema_text
 from workbench.session.sources import make_source, source_arguments
 
@@ -116,3 +118,84 @@ def test_a_day_is_the_time_at_which_it_begins(tmp_path: Path) -> None:
     (block,) = scan(str(tmp_path / "a.csv"), "csv").blocks
     times = read_block(str(tmp_path / "a.csv"), "csv", block, source.stream.schema)["day"]
     assert times.cast(pa.int64()).to_pylist() == [-86_400_000_000, 19_783 * 86_400_000_000]
+
+
+def test_a_pattern_is_the_files_that_it_fits_by_name(tmp_path: Path) -> None:
+    for name in ("2024-02.csv", "2024-01.csv", "2023-12.csv"):
+        (tmp_path / name).write_text(LINES)
+    source = make_source("s", str(tmp_path / "2024-*.csv"), time="ts")
+    assert [path.name for path in source.paths] == ["2024-01.csv", "2024-02.csv"]
+    with pytest.raises(SourceError, match=r"no file `.*2025-\*.csv`"):
+        make_source("s", str(tmp_path / "2025-*.csv"), time="ts")
+    with pytest.raises(SourceError, match=r"`https://example\.com/a\.csv` is no file of this machine"):
+        make_source("s", "https://example.com/a.csv", time="ts")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("a.csv", "", {}, "has no rows, so the types of its columns are not known\nhint: give `schema`"),
+        ("a.csv", "ts,key\n", {"time_format": "dd.MM.yyyy"}, "has no rows"),
+        ("a.json", "", {}, "has no rows"),
+        ("a.csv", 'ts,key\n2024-01-01,"a\nb"\n', {}, "has 2 lines in its bytes .* but 1 rows"),
+        ("a.json", '{"ts": "2024-01-01",\n"v": 1}\n', {}, "has 2 lines in its bytes .* but 1 rows"),
+        ("a.csv", "ts,key\r2024-01-01,a\r", {}, r"lines must end in \\n, not in \\r alone"),
+        ("a.csv", LINES, {"schema": "ts TIMESTAMP, kex STRING"}, "no column `kex`.*\nhint: did you mean `key`?"),
+        ("a.csv", LINES, {"schema": "ts TIMESTAMP, key DOUBLE"}, "column `key`: .*invalid value 'a'"),
+        ("a.csv", LINES, {"time_format": "dd.MM.yyyy"}, "is no time like `dd.MM.yyyy`"),
+        ("a.csv", LINES, {"format": "parquet"}, "its name says that it is CSV: leave `format` out"),
+        ("a.csv.gz", LINES, {}, r"Not a gzipped file \(b'ts'\)$"),
+        (
+            "a.csv",
+            "ts\n2024-01-01T00:00:00.123456789\n",
+            {},
+            r"`ts` do not fit .*: '2024-01-01 00:00:00.123456789' has",
+        ),
+        ("a.json", '{"ts": "2024-01-01T00:00:00.1234567Z"}\n', {}, "`ts` do not fit into microseconds"),
+    ],
+)
+def test_faults_that_the_first_lines_show_are_told_at_once(
+    tmp_path: Path, name: str, content: str, options: dict[str, Any], message: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(SourceError, match=message):
+        make_source("s", tmp_path / name, time="ts", **options)
+
+
+def test_declared_types_are_compared_with_those_of_the_files(tmp_path: Path) -> None:
+    for name, kind in (("a.parquet", pa.int64()), ("b.parquet", pa.int32())):
+        pq.write_table(pa.table({"ts": pa.array([0], pa.timestamp("us")), "n": pa.array([1], kind)}), tmp_path / name)
+    declared = pa.schema([("ts", pa.timestamp("us")), ("n", pa.int64())])
+    with pytest.raises(SourceError, match=r"column `n` of `.*b.parquet` is of type `int32`, but of type `int64`"):
+        make_source("s", tmp_path, time="ts", schema=declared)
+
+
+def test_nine_digits_of_a_second_are_read_where_nothing_is_lost(tmp_path: Path) -> None:
+    """A column that is no event time stays text where its digits do not fit."""
+    path = tmp_path / "a.csv"
+    path.write_text("ts,seen\n2024-01-01T00:00:00.000001000Z,2024-01-01T00:00:00.000000001Z\n")
+    source = make_source("s", path, time="ts")
+    (block,) = scan(str(path), "csv").blocks
+    table = read_block(str(path), "csv", block, source.stream.schema)
+    assert table["ts"].cast(pa.int64()).to_pylist() == [1_704_067_200_000_001]
+    assert table["seen"].to_pylist() == ["2024-01-01T00:00:00.000000001Z"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lateness": "90 minutes", "future": "1 day", "max_rows": 5, "store": "lazy"},
+        {"replay": "60x", "idle": "30 seconds", "delay": "0 seconds"},
+        {"replay": "backfill"},
+        {"follow": True, "max_rows": 7, "idle": "1 hour"},
+        {"checkpoint": "there"},
+    ],
+)
+def test_the_python_of_a_source_makes_the_same_again(tmp_path: Path, options: dict[str, Any]) -> None:
+    """Whatever changes results or how they come: with another lateness other rows would be late."""
+    (tmp_path / "a.csv").write_text(LINES)
+    place = tmp_path if "follow" in options else tmp_path / "a.csv"
+    declared = {"format": "csv", "schema": "ts TIMESTAMP, key STRING"}
+    source = Session().source("s", place, time="ts", **declared, **options)
+    again = eval(f"Session().source('s', {', '.join(source_arguments(source))})")
+    assert replace(again, paths=source.paths) == source

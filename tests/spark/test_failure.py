@@ -87,3 +87,10 @@ def test_the_trace_of_a_crash() -> None:
     text = "SparkException: exited (crashed): Fatal Python error: Aborted\n\nCurrent thread:\n  File x\n\tat a.b.C\n"
     assert worker_trace(text) == "Fatal Python error: Aborted\n\nCurrent thread:\n  File x"
     assert worker_trace("java.io.IOException: No space left on device") is None
+
+
+def test_what_spark_puts_behind_a_message_is_no_part_of_it() -> None:
+    raised = "workbench.errors.SourceError: no column `key`\nhint: did you mean `kex`?"
+    assert root_cause(
+        f"{WORKER.format(raised=raised)}\n SQLSTATE: 38000\n=== Streaming Query ===\nIdentifier: x"
+    ) == ("no column `key`\nhint: did you mean `kex`?")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import platform
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -76,3 +78,15 @@ def test_an_unfit_java_fails_with_found_and_needed_version(
     shown = capsys.readouterr().out
     assert "needs Java 17, found Java 8" in shown
     assert "-> install Java 17" in shown
+
+
+def test_it_runs_where_packages_cannot_be_imported() -> None:
+    """Those are what it is asked about. A process of its own, as the ones of this process are loaded."""
+    missing = ("numpy", "numba", "pyarrow", "pandas", "pyspark", "bokeh", "sqlglot", "IPython")
+    code = (
+        f"import sys\nfor name in {missing}: sys.modules[name] = None\n"
+        "from workbench.__main__ import main\nmain(['doctor'])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    assert "\nnumba " in run.stdout

@@ -60,3 +60,28 @@ def test_a_missing_notebook_is_one_line(tmp_path: Path, capsys: pytest.CaptureFi
     error = capsys.readouterr().err
     assert error.startswith("no notebook `")
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("content", ["ts,k\n", "{}"])
+def test_what_is_no_notebook_is_told_in_a_line(
+    tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sheet.ipynb"
+    path.write_text(content)
+    assert main(["run-notebook", str(path)]) == 1
+    assert f"`{path}` is no notebook: " in capsys.readouterr().err
+
+
+def test_a_kernel_that_dies_is_told(tmp_path: Path) -> None:
+    out = io.StringIO()
+    assert headless.run(notebook(tmp_path, "import os\nos._exit(3)"), timeout=60, out=out) == 1
+    assert out.getvalue() == "sheet.ipynb: the kernel died; is there memory enough?\n"
+
+
+def test_ctrl_c_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(path: Path, timeout: int) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(headless, "run", interrupted)
+    assert main(["run-notebook", "sheet.ipynb"]) == 130
+    assert capsys.readouterr().err == "stopped\n"

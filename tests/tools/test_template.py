@@ -210,3 +210,29 @@ def test_no_notebook_is_written_over_and_no_file_guessed(tmp_path: Path) -> None
     with pytest.raises(SourceError, match=r"no file .*My sale\.csv") as told:
         template.write(tmp_path / "My sale.csv", tmp_path / "other.ipynb")
     assert "My sales.csv" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("nowhere/a.ipynb", "cannot write `nowhere/a.ipynb`: No such file or directory\nhint: name another one"),
+        ("a.txt", "`a.txt` is no name of a notebook"),
+        (".", "`.` is no name of a notebook"),
+    ],
+)
+def test_a_notebook_that_cannot_be_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sales(tmp_path)
+    assert main(["new", "My sales.csv", "--to", target]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["", "when,shop\n"])
+def test_a_file_without_rows_is_told_as_such(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
+) -> None:
+    (tmp_path / "f.csv").write_text(content)
+    assert main(["new", str(tmp_path / "f.csv")]) == 1
+    assert "has no rows" in capsys.readouterr().err

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 from workbench.language import parse_queries
-from workbench.logical import Stream, Workload
+from workbench.logical import Column, Stream, Workload
 from workbench.plan import compile_workload
 from workbench.plan.drawing import draw
 from workbench.time import DAY, HOUR, MINUTE, SECOND
 from workbench.widgets import QueryForm
-from workbench.widgets.draft import FUNCTIONS, Draft, Value, columns_for
+from workbench.widgets.draft import FUNCTIONS, Draft, Value, columns_for, likely_keys
 
 SCHEMA = pa.schema(
     [
@@ -88,7 +88,7 @@ def test_the_kernel_hands_a_cell_over_where_the_page_could_not_put_it(stage: Sta
     assert form.said.value == ("the cell stands below" if done else "there it is")
 
 
-@pytest.mark.parametrize("name", ["", "two words", "1st", "a.b"])
+@pytest.mark.parametrize("name", ["", "two words", "1st", "a.b", "class"])
 def test_a_name_that_cannot_be_a_variable_is_refused(stage: Stage, name: str) -> None:
     """The cell would be `%%winquery two words`: words that mean something else."""
     stage.form.name.value = name
@@ -201,3 +201,40 @@ def test_the_import_alone_makes_no_widget() -> None:
     code = "import workbench.widgets, ipywidgets; print(len(ipywidgets.widgets.widget._instances))"
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "0"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("level", "status"),  # columns that every result has
+        ("n", "v"),
+        ("Query", "revision"),
+        ("k", "V", "v"),  # names that differ in their case alone
+    ],
+)
+def test_columns_whose_names_are_taken_in_results_get_others(names: tuple[str, ...]) -> None:
+    """A notebook about a log with the columns `level` and `status` must run."""
+    key, *measured = names
+    schema = pa.schema([("ts", pa.timestamp("us")), (key, pa.string()), *((name, pa.float64()) for name in measured)])
+    stream = Stream("log", schema, "ts", 0)
+    values = (*(Value("avg", name) for name in measured), *(Value("max", name) for name in measured))
+    draft = Draft(stream, (key,), (*values, Value("count", "")))
+    (bound,) = parse_queries(draft.sql(), {"log": stream}, name="q")
+    assert [named.expression for named in bound.keys] == [Column(pa.string(), key)]
+    assert len(bound.values) == 2 * len(measured) + 1
+
+
+def test_columns_are_on_offer_by_their_type_in_the_language() -> None:
+    """Text in any layout is worth grouping by; what no aggregate takes is not offered."""
+    kinds = {
+        "view": pa.string_view(), "byte": pa.uint8(), "huge": pa.uint64(), "half": pa.float16(),
+        "bytes": pa.binary(), "money": pa.decimal128(9, 2), "clock": pa.time32("s"), "span": pa.duration("us"),
+    }  # fmt: skip
+    stream = Stream("rows", pa.schema([("ts", pa.timestamp("us")), *kinds.items()]), "ts", 0)
+    assert likely_keys(stream) == ["view", "byte", "huge"]
+    assert columns_for("avg", stream) == ["half", "byte"]
+    assert columns_for("max", stream) == ["half", "view", "byte", "ts"]
+    for function in FUNCTIONS:
+        for column in columns_for(function, stream):
+            draft = Draft(stream, ("view",), (Value(function, column),))
+            assert parse_queries(draft.sql(), {"rows": stream}, name="q")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,7 +12,7 @@ from tests.widgets.conftest import BEGAN
 from workbench.results import Level, QueryResults, ResultBatch, Schema
 from workbench.time import MINUTE
 from workbench.widgets import DashboardView, picture
-from workbench.widgets.keys import find_keys, rank_keys
+from workbench.widgets.keys import find_keys, key_label, rank_keys
 
 MEANS = {"a": [5.0, 7.0], "b": [9.0, None], "c": [None, None], "d": [1.0, 2.0], "e": [8.0, 8.0]}
 
@@ -74,3 +76,18 @@ def test_any_value_can_be_drawn_ranked_shown_and_saved(values: list[float | None
     assert view.controls.table.text.count("<tr><td") == 6
     assert "nan" not in picture(results)
     assert len(view.export("CSV").content.splitlines()) == 7
+
+
+@pytest.mark.parametrize(
+    ("key", "label"),
+    [
+        ((), "all"),
+        ((None, 5), "NULL, 5"),
+        (("a\nb",), "a b"),
+        (("",), "''"),
+        ((" ", "x"), "' ', x"),
+        (("\n",), r"'\n'"),
+    ],
+)
+def test_a_key_is_written_on_one_line_and_can_be_seen(key: tuple[Any, ...], label: str) -> None:
+    assert key_label(key) == label

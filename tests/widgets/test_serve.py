@@ -8,6 +8,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from bokeh.models import RadioButtonGroup, Select, Toggle
 
 from workbench.errors import EngineError
 from workbench.results import QueryResults
@@ -75,3 +76,16 @@ def test_save_html_and_svg(results: QueryResults, tmp_path: Path) -> None:
     assert save(DashboardView(results), tmp_path / "x.svg").read_text(encoding="utf-8").startswith("<svg")
     with pytest.raises(ValueError, match=r"\.html"):
         save(DashboardView(results), tmp_path / "x.pdf")
+
+
+def test_a_saved_page_has_no_buttons_that_would_do_nothing(results: QueryResults, tmp_path: Path) -> None:
+    """Nobody is there to hear them; the title, the facts and the plots stay."""
+    view = DashboardView(results, "delays")
+    view.controls.offer("1 minute / 5 seconds")
+    save(view, tmp_path / "x.html")
+    standing = [model for model in view.root.references() if isinstance(model, RadioButtonGroup | Toggle | Select)]
+    shown = [model for model in standing if model.visible]
+    assert {*shown} <= {*view.controls.choices.references(), *view.multiples.root.references()}
+    assert not view.controls.choices.visible
+    assert not view.multiples.root.visible
+    assert "delays" in view.controls.header.children[0].text

@@ -21,7 +21,7 @@ from workbench.errors import SourceError, did_you_mean
 from workbench.feeds.dialect import PLAIN, Dialect, LineOptions
 from workbench.feeds.lines import Block, content_of, guess_json, header, line_blocks, parse_csv, parse_json, reason
 from workbench.feeds.sniff import dialect_of
-from workbench.feeds.times import MICROS, stamps, to_micros
+from workbench.feeds.times import MICROS, TooFineError, stamps, to_micros, whole_micros
 
 #: The formats by name, with the endings of their files.
 SUFFIXES = {
@@ -37,6 +37,7 @@ _NAMES = {"parquet": "Parquet", "arrow": "an Arrow IPC file", "csv": "CSV", "jso
 LINES = ("csv", "json")
 
 _PANDAS = "what pandas can read is a source as a DataFrame"
+_AS_JSON = "such as `pandas.json_normalize(json.load(open(path)))`"
 #: What goes wrong in a file that is not what its name says.
 _BROKEN = (OSError, EOFError, ValueError, zlib.error, pa.ArrowException)
 
@@ -145,6 +146,21 @@ def _stored_schema(path: str, kind: str) -> pa.Schema:
         return ipc.open_file(content).schema
 
 
+def try_first(path: str, kind: str, wanted: pa.Schema, dialect: Dialect = PLAIN) -> None:
+    """Make sure that a file has the columns of ``wanted``, and that the first lines of one of lines can be read so.
+
+    Raises SourceError. Cost: a footer, or a block of lines.
+    """
+    if kind not in LINES:
+        check_columns(path, schema_of(path, kind), wanted)
+        return
+    if kind == "csv":
+        check_columns(path, pa.schema([(name, pa.null()) for name in header(path, dialect)]), wanted, typed=False)
+    block = next(line_blocks(path, dialect, csv=kind == "csv"), None)
+    if block is not None:
+        read_block(path, kind, block, wanted, dialect)
+
+
 def read_block(path: str, kind: str, block: Block, wanted: pa.Schema, dialect: Dialect = PLAIN) -> pa.Table:
     """The columns of ``wanted`` of one block; times as they are stored, of lines as instants.
 
@@ -170,7 +186,8 @@ def read_block(path: str, kind: str, block: Block, wanted: pa.Schema, dialect: D
     if len(table) != block.rows:
         raise SourceError(
             f"`{path}` has {block.rows} lines in its bytes {block.place} to {block.end}, but {len(table)} rows",
-            hint="every row must stand on a line of its own",
+            hint="every row must stand on a line of its own; what pandas can read is a source as a DataFrame, "
+            + ("such as `pandas.read_csv(path)`, which knows line breaks in quotes" if kind == "csv" else _AS_JSON),
         )
     return pa.table(columns, names=wanted.names)
 
@@ -233,7 +250,7 @@ def _guess(path: str, kind: str, times: tuple[str, ...], dialect: Dialect) -> pa
     names = header(path, dialect) if kind == "csv" else []
     block = next(line_blocks(path, dialect, csv=kind == "csv"), None)
     if block is None:
-        return pa.schema([(name, pa.string()) for name in names])
+        return pa.schema([(name, pa.null()) for name in names])
     content = content_of(path, block, dialect)
     table = parse_csv(content, names, None, dialect) if kind == "csv" else guess_json(content)
     return pa.schema([_guessed(field, table.column(field.name), times, dialect) for field in table.schema])
@@ -247,12 +264,19 @@ def _guessed(field: pa.Field, column: Any, times: tuple[str, ...], dialect: Dial
         return field.with_type(pa.string())
     if field.name in times and pa.types.is_date32(field.type):
         return field.with_type(MICROS)  # a day is the time at which it begins
-    if not pa.types.is_string(field.type):
+    is_time = pa.types.is_timestamp(field.type)
+    if not (is_time or pa.types.is_string(field.type)):
         return field
-    if field.name in times:
-        with suppress(pa.ArrowInvalid):
-            stamps(column)
-            return field.with_type(MICROS)
+    if is_time or field.name in times:
+        try:
+            whole_micros(column) if is_time else stamps(column)
+            return field if is_time else field.with_type(MICROS)
+        except TooFineError as error:
+            if field.name in times:
+                raise _too_fine(field.name, error) from None
+            return field.with_type(pa.string())
+        except pa.ArrowInvalid:
+            pass
     if dialect.thousands:
         with suppress(pa.ArrowInvalid):
             filled = dialect.numbers(column.drop_null())
@@ -261,20 +285,32 @@ def _guessed(field: pa.Field, column: Any, times: tuple[str, ...], dialect: Dial
     return field
 
 
+def _too_fine(name: str, error: TooFineError) -> SourceError:
+    return SourceError(
+        f"times of the column `{name}` do not fit into microseconds: {error}",
+        hint="nothing is cut off silently: read it with pandas, and give the DataFrame with "
+        f"data[{name!r}].dt.floor('us') in its place",
+    )
+
+
 def _unreadable(path: str, kind: str, error: Exception) -> UnreadableError:
     return UnreadableError(f"cannot read `{path}` as {_NAMES[kind]}: {error}", hint=_remedy(path, kind, error))
 
 
 def _remedy(path: str, kind: str, error: Exception) -> str | None:
     """What a file may be instead, and who reads it then."""
-    ending = Path(path).suffix.casefold()
-    if kind == "parquet" and ending not in ("", *SUFFIXES["parquet"]):
+    ending, named = Path(path).suffix.casefold(), format_of(Path(path))
+    if named not in (None, kind):
+        return f"its name says that it is {_NAMES[str(named)]}: leave `format` out"
+    if kind == "parquet" and ending and named is None:
         known = ", ".join(f"`{each}`" for endings in SUFFIXES.values() for each in endings)
-        return f"`{ending}` names no format that is read here ({known}): {_PANDAS}"
+        return f"`{ending}` names no format that is read here ({known}): say it by `format`; {_PANDAS}"
+    if isinstance(error, OSError | EOFError | zlib.error):
+        return None  # nothing is wrong with the lines: they cannot be had
     if isinstance(error, UnicodeError):
         return "the texts are in another encoding: give the source its `encoding`, such as `encoding='cp1252'`"
     if "two columns" in str(error):
         return "give the source other `names=[...]`, one for each column, and `header=True`"
     if kind == "csv":
         return "expected a line with names, then one row a line; `sep` and `names` say what is not found out"
-    return "expected one object a line" if kind == "json" else None
+    return f"expected one object a line; {_PANDAS}, {_AS_JSON}" if kind == "json" else None

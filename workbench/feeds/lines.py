@@ -150,8 +150,12 @@ def unnamed_header(path: str, dialect: Dialect) -> list[str]:
 
 
 def fields_of(lines: list[str], sep: str) -> list[list[str]]:
-    """The fields of some lines; empty lines are none."""
-    return [fields for fields in csv.reader(lines, delimiter=sep) if fields]
+    """The fields of some lines; empty lines are none. Raises ValueError for what is no line of CSV."""
+    try:
+        return [fields for fields in csv.reader(lines, delimiter=sep) if fields]
+    except csv.Error as error:
+        alone = any("\r" in line.rstrip("\r\n") for line in lines)
+        raise ValueError("lines must end in \\n, not in \\r alone" if alone else str(error)) from None
 
 
 def parse_csv(content: bytes, names: list[str], wanted: pa.Schema | None, dialect: Dialect = PLAIN) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from workbench.errors import AmbiguousError, SourceError, did_you_mean
 from workbench.feeds import clocks
 from workbench.feeds.dialect import PLAIN, Dialect, LineOptions, number_pattern
 from workbench.feeds.lines import content_of, fields_of, guess_json, header, line_blocks, open_lines, parse_csv
-from workbench.feeds.times import stamps
+from workbench.feeds.times import TooFineError, stamps
 
 #: What may stand between fields, and how many lines and bytes tell it.
 _SEPARATORS = (",", ";", "\t", "|")
@@ -92,14 +92,15 @@ def _checked(given: LineOptions) -> dict[str, Any]:
         )
     if "encoding" in found:
         try:
-            codecs.lookup(found["encoding"])
+            "".encode(found["encoding"])  # some codecs are not of texts
         except LookupError:
             known = ("utf-8", "cp1252", "latin-1", "utf-16", "cp1250", "cp1251")
             hint = did_you_mean(found["encoding"], known, "encoding")
             raise SourceError(f"no encoding `{found['encoding']}`", hint=hint) from None
     if "names" in found:
         names = found["names"]
-        if isinstance(names, str) or len(set(names)) < len(names) or not all(names):
+        listed = isinstance(names, Sequence) and not isinstance(names, str)
+        if not listed or len(set(names)) < len(names) or not all(isinstance(name, str) and name for name in names):
             raise SourceError(f"`names` is a list of different names, got {names!r}")
         found["names"] = tuple(names)
     return found
@@ -280,6 +281,8 @@ def _is_iso(column: Any) -> bool:
     """Whether all of some texts are times as in ISO 8601."""
     try:
         stamps(column)
+    except TooFineError:
+        return True  # which whoever reads it tells
     except pa.ArrowInvalid:
         return False
     return len(column) > 0

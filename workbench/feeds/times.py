@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from workbench.errors import SourceError
 
@@ -25,18 +26,36 @@ def to_micros(column: Any, name: str, where: str) -> Any:
         ) from None
 
 
+class TooFineError(pa.ArrowInvalid):  # type: ignore[misc]
+    """Times with more digits than microseconds have."""
+
+
 def stamps(texts: Any) -> Any:
     """Times of texts as in ISO 8601, all with a zone or all without, which counts as UTC; NULL stays NULL.
 
-    Columns that are times already are left alone. Raises pyarrow's ArrowInvalid, also for more digits than
-    microseconds have.
+    Columns that are times already are left alone. Up to nine digits of a second may be written. Raises pyarrow's
+    ArrowInvalid, as TooFineError where they are not whole microseconds.
     """
     if not pa.types.is_string(texts.type):
         return texts
+    for kind in (pa.timestamp("us"), MICROS, pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
+        try:
+            times = texts.cast(kind)
+        except pa.ArrowInvalid as error:
+            reason = error
+        else:
+            return whole_micros(times)
+    raise reason
+
+
+def whole_micros(times: Any) -> Any:
+    """Times in microseconds, UTC. Raises TooFineError where that would cut digits off."""
     try:
-        return texts.cast(pa.timestamp("us")).cast(MICROS)
+        return times.cast(MICROS)
     except pa.ArrowInvalid:
-        return texts.cast(MICROS)
+        fine = pc.not_equal(pc.floor_temporal(times, unit="microsecond"), times)
+        first = times.filter(fine)[0].cast(pa.string())
+        raise TooFineError(f"'{first}' has more digits than microseconds") from None
 
 
 def is_text(kind: pa.DataType) -> bool:

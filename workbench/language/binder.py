@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from workbench.algebra import AGGREGATES
-from workbench.language.clauses import bind_fill, refuse_clauses
+from workbench.language.clauses import bind_fill, check_key, refuse_clauses
 from workbench.language.over import OverBinder, has_over
 from workbench.language.relations import Catalog
 from workbench.language.scalars import ExpressionBinder, Scope
@@ -22,7 +22,7 @@ from workbench.logical.expressions import aggregate_calls, quote_name
 _CLAUSES = {"expressions", "from_", "where", "group", "having", "fill", "joins", "with_", "windows"}
 
 #: Columns that every result has; no key or value may take their names.
-_RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "status", "revision")
+RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "status", "revision")
 
 _NO_WINDOW_HINT = "add `window({time}, '10 minutes')` or `zoom({time}, '15 minutes / 1 minute', '1 day / 1 hour')`"
 
@@ -141,6 +141,7 @@ class _StatementBinder:
         key = self._binder("GROUP BY").bind(node)
         if isinstance(key, Literal):
             raise self._text.error("a constant cannot be a key", node)
+        check_key(self._text, node, key)
         return key
 
     def _resolve_item(self, node: exp.Expr) -> exp.Expr:
@@ -207,7 +208,7 @@ class _StatementBinder:
         selected = {bound for _, _, bound in items}
         clause = self._select.args.get("group") or self._select.expressions[0]
         hidden = [(clause, key.name) for key in keys if key.expression not in selected]
-        taken = dict.fromkeys(_RESULT_COLUMNS, "every result has a column")
+        taken = dict.fromkeys(RESULT_COLUMNS, "every result has a column")
         for node, name in [*((node, alias) for node, alias, _ in items), *hidden]:
             reason = taken.get(name.casefold())
             if reason is not None:

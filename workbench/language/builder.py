@@ -130,6 +130,8 @@ def col(name: str) -> Expr:
 
 def sql(fragment: str) -> Expr:
     """An expression written in SQL. Raises QueryError unless it is exactly one expression."""
+    if not isinstance(fragment, str):
+        raise QueryError(f"expected an expression, or SQL as text, got {fragment!r}")
     text, _ = parse_expression(fragment)
     # From the first token to the last: a comment at the end must not swallow what the builder puts behind it.
     return Expr(text.sql[text.tokens[0].start : text.tokens[-1].end + 1])
@@ -230,7 +232,7 @@ def histogram(x: Expr | str, *bins: float | Sequence[float]) -> Expr:
     return agg("histogram", x, *bins)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class QueryBuilder:
     """A query being built: every method gives a new one. :meth:`build` binds it."""
 
@@ -301,7 +303,7 @@ class QueryBuilder:
         items = [f"{item} AS {quote_name(name)}" if name else str(item) for name, item in self._items]
         keys = [*map(str, self._keys), *([self._window] if self._window else [])]
         clauses = [
-            f"SELECT {', '.join(items)}",
+            f"SELECT {', '.join(items) or '...'}",
             f"FROM {quote_name(self.stream.name)}",
             *(f"{word} {quote_name(table.name)} ON {on}" for word, table, on in self._joins),
             f"WHERE {_all_of(self._where)}" if self._where else "",
@@ -310,6 +312,9 @@ class QueryBuilder:
             f"FILL {quote_name(self._fill.upper())}" if self._fill is not None else "",
         ]
         return "\n".join(filter(None, clauses))
+
+    def __repr__(self) -> str:
+        return f"QueryBuilder on `{self.stream.name}`, which `workbench.run` starts:\n{self.sql()}"
 
     def build(self, name: str) -> Query:
         """The logical query; raises QueryError for everything that does not make sense."""

@@ -1,4 +1,4 @@
-"""Clauses of SELECT: FILL, which is ours, and those that this language does not have, why, and what works instead."""
+"""Clauses of SELECT: keys, FILL, which is ours, and those that are not here, why, and what works instead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlglot import exp
 from workbench.errors import did_you_mean
 from workbench.language.sql import SqlText
 from workbench.logical import AnyWindow, ContextFree, Expression, Fill, UserGrid, aggregate_calls
-from workbench.logical.types import type_name
+from workbench.logical.types import is_key, type_name
 
 _REFUSED = {
     "distinct": ("`DISTINCT` is not supported", "GROUP BY gives every key once per window"),
@@ -30,6 +30,16 @@ def refuse_clauses(text: SqlText, select: exp.Select, supported: Collection[str]
         node = value[0] if isinstance(value, list) else value
         message, hint = _REFUSED.get(clause, (f"`{clause.strip('_').upper()}` is not supported", None))
         raise text.error(message, node if isinstance(node, exp.Expr) else select, hint=hint)
+
+
+def check_key(text: SqlText, node: exp.Expr, key: Expression) -> None:
+    """Raises QueryError for an expression that rows cannot be grouped by."""
+    if is_key(key.type):
+        return
+    hint = None
+    if pa.types.is_struct(key.type) and key.type.num_fields:
+        hint = f"a field of it can be one, such as `{key}.{key.type.field(0).name}`"
+    raise text.error(f"`{key}` of type `{type_name(key.type)}` cannot be a key", node, hint=hint)
 
 
 def bind_fill(

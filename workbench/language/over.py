@@ -11,6 +11,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from workbench.errors import QueryError, did_you_mean
+from workbench.language.clauses import check_key
 from workbench.language.over_functions import bind_over_function, is_over_function, resolve_nulls
 from workbench.language.sql import SqlText
 from workbench.logical import AggregateCall, Expression, Frame, OverCall, RangeFrame, RowsFrame, Stream
@@ -86,7 +87,10 @@ class OverBinder:
         return found[0] or base[0], found[1] or base[1], found[2] or base[2]
 
     def _check_partition(self, node: exp.Window, nodes: list[exp.Expr]) -> None:
-        keys = tuple(dict.fromkeys(map(self._row, nodes)))
+        bound = [self._row(each) for each in nodes]
+        for each, key in zip(nodes, bound, strict=True):
+            check_key(self._text, each, key)
+        keys = tuple(dict.fromkeys(bound))
         if self._partition is None:
             self._partition = keys
         if set(keys) != set(self._partition):

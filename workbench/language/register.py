@@ -39,9 +39,9 @@ def register_window_type(name: str, cls: type) -> None:
 
 def _word(name: str, noun: str, others: Collection[str]) -> str:
     """A name that the language has room for, folded."""
-    folded = name.casefold()
+    folded, article = name.casefold(), "an" if noun[0] in "aeiou" else "a"
     if not _WORD.fullmatch(folded):
-        raise QueryError(f"`{name}` is no name for a {noun}", hint="letters, digits and `_`, no digit first")
+        raise QueryError(f"`{name}` is no name for {article} {noun}", hint="letters, digits and `_`, no digit first")
     builtin = folded in AGGREGATES.builtin or folded in SQL_FUNCTIONS or folded in FORMS or is_over_function(folded)
     if builtin or not isinstance(parse_expression(f"{folded}()")[1], exp.Anonymous):
         raise QueryError(f"`{folded}` is built in and cannot be defined anew", hint=f"give the {noun} another name")

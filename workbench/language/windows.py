@@ -277,6 +277,8 @@ def _calendar(call: _Call) -> list[AnyWindow]:
 
 def parse_level(level: str) -> Window:
     """One zoom level from ``'size'``, ``'size / slide'`` or ``'size / slide + offset'``; inverse to Window.label."""
+    if not isinstance(level, str):
+        raise QueryError(f"a level is text such as '1 hour / 5 minutes', got {level!r}")
     parts = _LEVEL.fullmatch(level)
     if parts is None:
         raise QueryError(f"cannot read the zoom level '{level}'", hint=f"such as `{EXAMPLES['zoom']}`")

@@ -34,6 +34,9 @@ SQL_TYPES = {
     "date": pa.date32(),
     "timestamp": TIMESTAMP,
 }
+_BYTES = (is_.is_binary, is_.is_large_binary, is_.is_binary_view, is_.is_fixed_size_binary)
+#: What stored numbers become that the language has no type for.
+_WIDENED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.float16(): pa.float32()}
 _NAMES = {kind: name for name, kind in reversed(SQL_TYPES.items())}
 
 
@@ -50,7 +53,9 @@ def language_type(kind: pa.DataType) -> pa.DataType:
     """The type with which a stored column enters expressions.
 
     Text in any layout (large, view, dictionary) is ``string``; instants of any unit are microseconds, in their
-    own zone. The evaluator converts the values, and refuses to cut off nanoseconds.
+    own zone; unsigned integers are the next wider integer, as Spark reads them, and half floats are floats. The
+    evaluator converts the values, and refuses to cut off nanoseconds. 64 bits without a sign stay what they are:
+    nothing wider holds them.
     """
     if is_.is_dictionary(kind):
         return language_type(kind.value_type)
@@ -58,7 +63,7 @@ def language_type(kind: pa.DataType) -> pa.DataType:
         return pa.string()
     if is_.is_timestamp(kind):
         return pa.timestamp("us", tz=kind.tz)
-    return kind
+    return _WIDENED.get(kind, kind)
 
 
 def is_integer(kind: pa.DataType) -> bool:
@@ -74,6 +79,12 @@ def is_number(kind: pa.DataType) -> bool:
 def is_temporal(kind: pa.DataType) -> bool:
     """Whether the type is a date or a timestamp."""
     return bool(is_.is_timestamp(kind) or is_.is_date32(kind))
+
+
+def is_key(kind: pa.DataType) -> bool:
+    """Whether rows can be grouped by values of the type: all that is neither nested nor bytes."""
+    held = is_.is_nested(kind) or isinstance(kind, pa.BaseExtensionType)
+    return not (held or any(each(kind) for each in _BYTES))
 
 
 def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType:
@@ -100,14 +111,14 @@ def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType:
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether ``CAST`` converts ``source`` to ``target``.
 
-    Numbers and timestamps convert as seconds since 1970. Decimals only come in, as numbers.
+    Numbers and timestamps convert as seconds since 1970. Decimals and unsigned integers only come in, as numbers.
     """
     if source in (target, pa.null()):
         return True
     if is_.is_timestamp(source) and target in (pa.int64(), pa.float64()):
         return True
     if is_number(target):
-        return is_number(source) or source in (pa.bool_(), pa.string()) or is_.is_decimal(source)
+        return is_number(source) or source in (pa.bool_(), pa.string(), pa.uint64()) or is_.is_decimal(source)
     if target == pa.string():
         return is_number(source) or source == pa.bool_() or is_temporal(source)
     if target == pa.bool_():

@@ -13,7 +13,7 @@ from workbench.language.builder import QueryBuilder, numerics_of
 from workbench.language.builder import query as build_query
 from workbench.logical import MeasureWindow, Query
 from workbench.logical.joins import StaticTable
-from workbench.results.shapes import no_time_axis
+from workbench.results.shapes import no_time_axis, nothing_to_plot, plottable
 from workbench.session import LiveQuery, Source
 from workbench.session import default_session as default_session
 from workbench.session.columns import Columns
@@ -53,7 +53,8 @@ def source(
 ) -> Source:
     """Define a stream of events under a name that SQL can use.
 
-    ``data``: a data set of :mod:`workbench.datasets`, files (a path, a folder, a list), or a pandas or Arrow table.
+    ``data``: a data set of :mod:`workbench.datasets`, files (a path, a pattern, a folder, a list), or a table in
+    memory, of pandas, Arrow, or what hands out Arrow data, such as polars and DuckDB.
     Files are Parquet, Arrow IPC, CSV or JSON lines, as their endings or ``format`` say; ``schema`` declares their
     columns (an Arrow schema, or ``"ts TIMESTAMP, key STRING"``), where they are not to be found out. With ``follow``
     the folder is one that grows: files that appear later are read once each, in order, until the query is stopped;
@@ -127,8 +128,9 @@ def sources() -> dict[str, Source]:
 def table(name: str, data: Data) -> StaticTable:
     """Define a static table, with which SQL can join the rows of a stream: ``FROM stream JOIN name ON ...``.
 
-    ``data``: a pandas or Arrow table, or Parquet files (a path, a folder, a list). The rows are copied and travel
-    with the plan to every task, so they are bounded (32 MiB). Defining a table again changes no query that runs.
+    ``data``: a table in memory, or Parquet files (a path, a pattern, a folder, a list). The rows are copied and
+    travel with the plan to every task, so they are bounded (32 MiB). Defining a table again changes no query that
+    runs.
     """
     return default_session().table(name, data)
 
@@ -172,6 +174,7 @@ def aggregate(name: str | type, cls: type | None = None) -> Any:
         return cls
     if isinstance(name, str):
         return lambda decorated: aggregate(name, decorated)
+    _require_class(name, "an aggregate")
     register_aggregate(name.__name__, name)
     return name
 
@@ -206,8 +209,14 @@ def window_type(name: str | type, cls: type | None = None) -> Any:
         return cls
     if isinstance(name, str):
         return lambda decorated: window_type(name, decorated)
+    _require_class(name, "a window type")
     register_window_type(name.__name__, name)
     return name
+
+
+def _require_class(given: object, what: str) -> None:
+    if not isinstance(given, type):
+        raise QueryError(f"{what} is a class, got {given!r}", hint="see the example in its help")
 
 
 def query(source: Source | str) -> QueryBuilder:
@@ -217,6 +226,8 @@ def query(source: Source | str) -> QueryBuilder:
         if source not in known:
             raise QueryError(f"no source `{source}`", hint=f"sources: {', '.join(known) or 'none yet'}")
         source = known[source]
+    if not isinstance(source, Source):
+        raise QueryError(f"expected a source or its name, got {_called(source)}", hint="`workbench.source` makes one")
     return build_query(source.stream)
 
 
@@ -261,9 +272,12 @@ def explain(
     return PlanText(default_session().explain(queries))
 
 
-def require_time(queries: Sequence[Query]) -> None:
-    """Raises QueryError for a query without a picture: its windows are along another measure than time."""
+def require_picture(queries: Sequence[Query]) -> None:
+    """Raises QueryError for a query without a picture: along another measure than time, or without a number."""
     for query in queries:
+        values = [(named.name, named.expression.type) for named in query.values]
+        if not plottable(values):
+            raise nothing_to_plot(values)
         for window in query.windows:
             if isinstance(window, MeasureWindow):
                 raise no_time_axis(window.label)
@@ -290,6 +304,15 @@ def bind(
     numerics: str | None = None,
 ) -> tuple[Query, ...]:
     """The queries that are meant; ``single`` refuses more than one, without ``numerics`` they keep theirs."""
+    if not isinstance(asked, str | Query | QueryBuilder):
+        raise QueryError(
+            f"a query is SQL as text, or built by `workbench.query(...)`, got {_called(asked)}",
+            hint="the rows it is about come from `workbench.source`",
+        )
+    if not isinstance(name, str) or not name:
+        raise QueryError(f"the name of a query is text, got {name!r}")
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise QueryError(f"`parameters` is a dictionary of values by name, got {_called(parameters)}")
     if numerics is not None:
         wanted = numerics_of(numerics)
         queries = bind(asked, name, source, single=single, snippets=snippets, parameters=parameters)
@@ -303,3 +326,8 @@ def bind(
     if single and len(found) != 1:
         raise QueryError(f"expected one statement, got {len(found)}", hint="start them one by one")
     return found
+
+
+def _called(given: object) -> str:
+    """What somebody gave by mistake, in a word or two."""
+    return "None" if given is None else f"a `{type(given).__name__}`"

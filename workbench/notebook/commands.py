@@ -92,7 +92,9 @@ def _results(names: list[str]) -> pd.DataFrame | None:
 def _logs(names: list[str]) -> None:
     for handle in _handles(names):
         progress = handle.progress()
-        print(progress.details or progress.error or f"{handle.name}: {progress.state}, nothing went wrong")
+        print(f"{handle.name}: {progress.state}, {progress.error or 'nothing went wrong'}")
+        if progress.details:
+            print(f"\nall that Spark said:\n{progress.details}")
 
 
 def _sources(names: list[str]) -> None:

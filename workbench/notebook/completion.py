@@ -14,6 +14,7 @@ from workbench.language.over_functions import OVER_FUNCTIONS
 from workbench.language.parameters import is_constant
 from workbench.language.windows import window_forms
 from workbench.logical import Numerics
+from workbench.logical.expressions import quote_name
 from workbench.logical.functions import SQL_FUNCTIONS
 from workbench.notebook.commands import COMMANDS
 from workbench.session import default_session
@@ -55,9 +56,22 @@ def complete(before: str, after: str, variables: Mapping[str, object]) -> tuple[
         return _matching(parameter[1], [(name, "parameter") for name in names])
     if _inside_text(sql):
         return "", []
+    if sql.count("`") % 2:
+        return _in_backticks(sql.rpartition("`")[2], after, before + after)
     fragment = _FRAGMENT.search(sql)
     word = fragment[0] if fragment is not None else ""
-    return _matching(word, list(_of_sql(sql[: len(sql) - len(word)], word, before + after)))
+    word, found = _matching(word, list(_of_sql(sql[: len(sql) - len(word)], word, before + after)))
+    place = word.rfind(".") + 1
+    return word, [
+        (text[:place] + quote_name(text[place:]) if kind == "column" else text, kind) for text, kind in found
+    ]
+
+
+def _in_backticks(fragment: str, after: str, cell: str) -> tuple[str, list[Candidate]]:
+    """The columns that begin so, with the backtick behind them if it is not there yet."""
+    names = [(name, "column") for names in _columns(cell).values() for name in names]
+    end = "" if after.startswith("`") else "`"
+    return fragment, [(name.replace("`", "``") + end, kind) for name, kind in _matching(fragment, names)[1]]
 
 
 def _matching(fragment: str, candidates: list[Candidate]) -> tuple[str, list[Candidate]]:

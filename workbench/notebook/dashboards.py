@@ -66,7 +66,7 @@ def dashboard(
     if isinstance(asked, LiveQuery):
         return Dashboard(asked)
     (query,) = bind(asked, name, source, single=True, parameters=parameters, numerics=numerics)
-    api.require_time([query])
+    api.require_picture([query])
     return Dashboard(run(query, name=name, history=history))
 
 

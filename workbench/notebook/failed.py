@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 from workbench.errors import WorkbenchError
 
@@ -14,6 +15,12 @@ class FailedQuery:
     name: str
     sql: str
     error: WorkbenchError
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """What a query has is not here: whoever asks for it is told why."""
+        if name.startswith("_"):
+            raise AttributeError(name)  # of copies and of notebooks, which look what there is
+        raise AttributeError(f"`{self.name}` has no `{name}`, as its cell failed: {self.error.message}")
 
     def __repr__(self) -> str:
         return f"FailedQuery `{self.name}`: {self.error}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections import ChainMap
+from keyword import iskeyword
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
@@ -100,8 +101,9 @@ class WinqueryMagics(Magics):
     def _run(self, options: argparse.Namespace, cell: str) -> None:
         name = options.name or options.out or "query"
         for each in (name, options.out or name):
-            if not each.isidentifier():
-                raise QueryError(f"`{each}` cannot name a query", hint="use letters, digits and `_`")
+            if not each.isidentifier() or iskeyword(each):
+                hint = "it is a word of Python" if iskeyword(each) else "use letters, digits and `_`"
+                raise QueryError(f"`{each}` cannot name a query", hint=hint)
         _warn_of_snippets(options.snippets)
         queries = api.bind(
             cell,
@@ -112,7 +114,7 @@ class WinqueryMagics(Magics):
             numerics=options.numerics,
         )
         if options.live:
-            api.require_time(queries)
+            api.require_picture(queries)
         if options.explain or options.dry_run:
             print(explain(default_session().plan(queries)))
         if options.dry_run:

@@ -113,7 +113,11 @@ def signals(
 
 
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:
-    return (by,) if isinstance(by, str) else tuple(by)
+    names = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, Sequence) else (by,)
+    wrong = next((each for each in names if not isinstance(each, str)), None)
+    if wrong is not None:
+        raise SourceError(f"`by` is the name of a column, or a list of such, got {wrong!r}")
+    return names
 
 
 def _arrow(data: Any) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -89,7 +89,7 @@ class Schema:
     @property
     def numeric(self) -> tuple[str, ...]:
         """The value columns that a line can show: numbers, booleans and times; not structs, lists or text."""
-        return tuple(name for name, kind in self.values if storage(kind) is not object)
+        return plottable(self.values)
 
 
 @dataclass(frozen=True)
@@ -205,6 +205,17 @@ class Rows:
     values: list[tuple[Array, Array]]
     status: Array
     revisions: Array
+
+
+def plottable(values: Iterable[tuple[str, pa.DataType]]) -> tuple[str, ...]:
+    """The names of the columns, of those with their types, that a line can show."""
+    return tuple(name for name, kind in values if storage(kind) is not object)
+
+
+def nothing_to_plot(values: Iterable[tuple[str, pa.DataType]]) -> QueryError:
+    """The error for a picture of a query none of whose value columns a line can show."""
+    names = ", ".join(f"`{name}`" for name, _ in values)
+    return QueryError(f"nothing to plot: {names}", hint="a line needs numbers; `results()` gives all values")
 
 
 def storage(kind: pa.DataType) -> npt.DTypeLike:

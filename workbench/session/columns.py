@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
-from typing import TypeAlias
+from types import UnionType
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from workbench.errors import SourceError, did_you_mean
 from workbench.feeds.dialect import PLAIN, Dialect, LineOptions
-from workbench.feeds.formats import LINES, SUFFIXES, find_dialect, format_of, plain, schema_of
+from workbench.feeds.formats import LINES, SUFFIXES, find_dialect, format_of, plain, schema_of, try_first
 from workbench.feeds.sniff import said, times_in
 from workbench.logical.types import SQL_TYPES, type_name
 
@@ -19,6 +21,37 @@ from workbench.logical.types import SQL_TYPES, type_name
 Columns: TypeAlias = pa.Schema | str
 
 _COLUMN = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<name>\w+))\s+(?P<kind>\w+)\s*")
+
+
+#: Options that are text, with what such a text may be; None means that nobody says.
+_TEXTS = {
+    "time": "ts", "arrival": "received", "delay": "10 minutes", "lateness": "1 hour", "future": "1 minute",
+    "idle": "30 seconds", "format": "csv", "sep": ";", "decimal": ",", "thousands": ".", "encoding": "cp1252",
+    "trigger": "5 seconds", "level1": "auto", "store": "auto",
+}  # fmt: skip
+#: The others that can only be of some types, and how that is said.
+_KINDS: dict[str, tuple[type | UnionType, str]] = {
+    "max_rows": (int, "a whole number"),
+    "follow": (bool, "True or False"),
+    "header": (bool, "True or False"),
+    "schema": (pa.Schema | str, "an Arrow schema, or text such as 'ts TIMESTAMP, key STRING'"),
+    "time_format": (str | Mapping, "text such as 'dd.MM.yyyy HH:mm', or a dictionary of such by column"),
+    "checkpoint": (str | PathLike, "the path of a folder"),
+}
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Raises SourceError for an option of a source whose value is of a type that it can never have."""
+    for name, value in options.items():
+        kind, expected = _KINDS.get(name, (str, f"text such as {_TEXTS.get(name)!r}"))
+        known = name in _KINDS or name in _TEXTS
+        if known and value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+            raise SourceError(f"`{name}` is {expected}, got {value!r}")
+    formats = options.get("time_format")
+    texts = [*formats, *formats.values()] if isinstance(formats, Mapping) else []
+    wrong = next((each for each in texts if not isinstance(each, str)), None)
+    if wrong is not None:
+        raise SourceError(f"`time_format` is {_KINDS['time_format'][1]}, got {wrong!r} in it")
 
 
 def parse_schema(columns: Columns) -> pa.Schema:
@@ -68,6 +101,11 @@ def files_in(folder: Path, kind: str | None) -> list[Path]:
 def schema_of_files(paths: Sequence[Path], kind: str, times: tuple[str, ...], dialect: Dialect = PLAIN) -> pa.Schema:
     """The one schema of all files; lines are taken to be like those of the first file."""
     first = schema_of(str(paths[0]), kind, times, dialect)
+    if kind in LINES and all(pa.types.is_null(field.type) for field in first):
+        raise SourceError(
+            f"`{paths[0]}` has no rows, so the types of its columns are not known",
+            hint="give `schema`, such as 'ts TIMESTAMP, key STRING'; or leave the file out, if there are others",
+        )
     for path in paths[1:]:
         found = schema_of(str(path), kind, times, dialect)
         if found.names != first.names or (kind in ("parquet", "arrow") and not found.equals(first)):
@@ -89,11 +127,18 @@ def declared_or_found(
     paths: Sequence[Path], kind: str, schema: Columns | None, times: tuple[str, ...], dialect: Dialect
 ) -> pa.Schema:
     """The columns of files as a user declares them, or as they have them; a growing folder is its first file."""
+    grows = paths[0].is_dir()
     if schema is not None:
-        return parse_schema(schema)
-    if paths[0].is_dir():
-        return schema_of_files(files_in(paths[0], kind)[:1], kind, times, dialect)
-    return schema_of_files(paths, kind, times, dialect)
+        found = parse_schema(schema)
+    else:
+        found = schema_of_files(files_in(paths[0], kind)[:1] if grows else paths, kind, times, dialect)
+    twice = next((name for name in found.names if found.names.count(name) > 1), None)
+    if twice is not None:
+        raise SourceError(f"there are two columns `{twice}`", hint="rename one of them")
+    if not grows and (schema is not None or kind in LINES):
+        for path in paths[:1] if kind in LINES else paths:
+            try_first(str(path), kind, found, dialect)
+    return found
 
 
 def times_of_files(

@@ -14,6 +14,7 @@ from workbench.language.relations import Relation
 from workbench.logical import Query, Workload
 from workbench.logical.joins import StaticTable
 from workbench.plan import SharedPlan, compile_workload
+from workbench.session.columns import check_options
 from workbench.session.frames import explained, source_of, table_of
 from workbench.session.launch import Launch, on_spark
 from workbench.session.live import LiveQuery
@@ -51,6 +52,7 @@ class Session:
 
     def source(self, name: str, data: Data, **options: Any) -> Source:
         """Define a source; see :func:`workbench.source`. An older one of that name ends with its queries."""
+        check_options(options)
         made = source_of(name, data, **options)
         with self._lock:
             if name in self._tables:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
+import glob
+import io
 import os
 import re
-import shutil
-import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias, Unpack
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -36,6 +33,7 @@ from workbench.session.columns import (
     schema_text,
     times_of_files,
 )
+from workbench.session.memory import Table, as_arrow, check_index, is_spilled, is_table, spill
 from workbench.session.topics import TOPICS, KafkaTopic, MqttTopic
 from workbench.time import SECOND, format_duration, parse_duration
 
@@ -43,7 +41,6 @@ from workbench.time import SECOND, format_duration, parse_duration
 DEFAULT_DELAY = "10 minutes"
 #: Messages of a topic in a micro-batch where nobody bounds them.
 _TOPIC_ROWS = 100_000
-_SPILL = "winquery-tables-"
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ class Source:
 
 
 Files: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-Data: TypeAlias = Dataset | KafkaTopic | MqttTopic | Files | pa.Table | pd.DataFrame
+Data: TypeAlias = Dataset | KafkaTopic | MqttTopic | Files | Table
 
 
 def make_source(
@@ -135,7 +132,7 @@ def make_source(
     """
     check_name(name, "a source")
     check_format(format)
-    if isinstance(data, Dataset | pd.DataFrame | pa.Table):
+    if isinstance(data, Dataset) or is_table(data):
         _refuse("a table in memory or a data set", format=format, schema=schema, follow=follow or None)
     kind = "parquet"
     paths: tuple[Path, ...] = ()
@@ -147,8 +144,9 @@ def make_source(
     elif isinstance(data, Dataset):
         time, arrival, delay = time or data.time, arrival or data.arrival, delay or data.delay
         paths = tuple(data.paths)
-    elif isinstance(data, pd.DataFrame | pa.Table):
-        paths = (_spill(name, data),)
+    elif is_table(data):
+        check_index(data, time)
+        paths = (spill(name, data),)
     elif follow:
         _refuse("a folder that grows", arrival=arrival, replay=None if replay == "max" else replay)
         paths, kind = _followed(data, format, schema)
@@ -245,12 +243,14 @@ def make_table(name: str, data: Data) -> StaticTable:
     check_name(name, "a table")
     if isinstance(data, Dataset):
         data = list(data.paths)
-    if isinstance(data, pd.DataFrame | pa.Table):
-        table = _arrow(data)
+    if is_table(data):
+        table = as_arrow(data)
     else:
         paths, kind = recorded_files(data, None)
         if kind != "parquet":
-            raise SourceError(f"a static table is read from Parquet, not from `{kind}`", hint="give it as a table")
+            raise SourceError(
+                f"a static table is read from Parquet, not from `{kind}`", hint="pandas reads it: give the DataFrame"
+            )
         schema_of_files(paths, kind, ())
         table = pa.concat_tables(pq.read_table(path) for path in paths)
     columns = pa.schema([plain(field) for field in table.schema])
@@ -262,12 +262,8 @@ def make_table(name: str, data: Data) -> StaticTable:
 
 def check_name(name: str, what: str) -> None:
     """Raises SourceError for a name that SQL cannot say."""
-    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w*", name):
         raise SourceError(f"`{name}` cannot name {what}", hint="use letters, digits and `_`, beginning with a letter")
-
-
-def _arrow(data: pa.Table | pd.DataFrame) -> pa.Table:
-    return pa.Table.from_pandas(data, preserve_index=False) if isinstance(data, pd.DataFrame) else data
 
 
 def parse_replay(replay: str | float) -> float | None:
@@ -298,13 +294,18 @@ def source_arguments(source: Source) -> list[str]:
 
     A table that was in memory, a topic and a DataFrame are told by ``data``, a name that the reader must fill in.
     """
-    spilled = not source.paths or source.paths[0].parent.name.startswith(_SPILL)
+    spilled = not source.paths or is_spilled(source.paths[0])
     paths = [str(path) for path in source.paths]
     data = "data" if spilled else repr(paths[0] if len(paths) == 1 else paths)
     arguments: dict[str, object] = {
         "time": source.stream.time,
         "arrival": source.arrival,
         "delay": format_duration(source.stream.delay),
+        "lateness": format_duration(source.stream.lateness) if source.stream.lateness else None,
+        "future": None if source.stream.future is None else format_duration(source.stream.future),
+        "idle": None if source.stream.idle is None else format_duration(source.stream.idle),
+        "max_rows": source.max_rows,
+        "checkpoint": None if source.checkpoint is None else str(source.checkpoint),
     }
     if source.stream.store is not Store.AUTO:
         arguments["store"] = source.stream.store.value
@@ -327,37 +328,46 @@ def recorded_files(data: Any, kind: str | None) -> tuple[tuple[Path, ...], str]:
 
     Raises SourceError for what is not there.
     """
-    given = [data] if isinstance(data, str | os.PathLike) else list(data)
     found: list[Path] = []
-    for entry in given:
+    for entry in _entries(data):
         path = Path(entry).expanduser()
-        inside = files_in(path, kind) if path.is_dir() else [path]
+        inside = files_in(path, kind) if path.is_dir() else [path] if path.exists() else _matching(str(entry))
         if not inside:
             raise SourceError(f"the folder `{path}` holds no file of events", hint=f"formats: {_listed(SUFFIXES)}")
         found += inside
     if not found:
         raise SourceError("a source needs at least one file")
-    for path in found:
-        if not path.exists():
-            beside = [each.name for each in path.absolute().parent.glob("*") if each.is_file()]
-            hint = f"in `{path.absolute().parent}`: {did_you_mean(path.name, beside, 'file')}"
-            raise SourceError(f"no file `{path}`", hint=hint)
     kinds = {kind} if kind else {format_of(path) or "parquet" for path in found}
     if len(kinds) > 1:
         raise SourceError(f"files of several formats cannot be one source: {_listed(sorted(kinds))}")
     return tuple(path.resolve() for path in found), kinds.pop()
 
 
-def _spill(name: str, data: pa.Table | pd.DataFrame) -> Path:
-    """A table in memory as a Parquet file that lives as long as this process."""
-    table = _arrow(data)
-    path = _spill_folder() / f"{name}-{os.urandom(4).hex()}.parquet"
-    pq.write_table(table, path, row_group_size=1 << 15)
-    return path
+def _entries(data: Any) -> list[str | os.PathLike[str]]:
+    """The paths that are given. Raises SourceError for what is none, and no other source either."""
+    if isinstance(data, str | os.PathLike):
+        return [data]
+    is_list = isinstance(data, Iterable) and not isinstance(data, bytes | Mapping | io.IOBase)
+    given = list(data) if is_list else [data]
+    wrong = next((each for each in given if not isinstance(each, str | os.PathLike)), None)
+    if given and (wrong is not None or data is None):
+        what = type(data).__name__ + (f" of {type(wrong).__name__}" if is_list else "")
+        raise SourceError(
+            f"rows cannot be read from {what}",
+            hint="give paths, a topic, or a table of pandas, polars, Arrow, DuckDB or Spark; "
+            "`pandas.DataFrame(data)` makes one of lists and dictionaries",
+        )
+    return given
 
 
-@cache
-def _spill_folder() -> Path:
-    folder = tempfile.mkdtemp(prefix=_SPILL)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+def _matching(given: str) -> list[Path]:
+    """The files that a pattern means, by name. Raises SourceError where there is none, or no such file."""
+    if re.match(r"\w+://", given):
+        raise SourceError(f"`{given}` is no file of this machine", hint="read it with pandas, and give the DataFrame")
+    path = Path(given).expanduser()
+    found = [Path(each) for each in sorted(glob.glob(str(path), recursive=True)) if Path(each).is_file()]
+    if not found:
+        beside = [each.name for each in path.absolute().parent.glob("*") if each.is_file()]
+        hint = f"in `{path.absolute().parent}`: {did_you_mean(path.name, beside, 'file')}"
+        raise SourceError(f"no file `{path}`", hint=hint)
+    return found

@@ -12,7 +12,8 @@ from workbench.time import format_time
 class QueryStatus:
     """How a query is doing; times in microseconds, None before the first row.
 
-    ``state`` is starting, running, finished, stopped or failed. ``rows`` counts those read for the whole shared
+    ``state`` is starting, running, finished, stopped or failed. ``batch_seconds`` is how long the latest micro-batch
+    took, 0 where that is not known (yet). ``rows`` counts those read for the whole shared
     plan, ``late`` the rows of this query that missed at least one window, ``backward`` those that were left out as
     their measure goes back (the first of them in ``gone_back``), ``ahead`` those too far in the future to
     move the watermark, ``dropped`` those that the source could not read and was told to leave out. ``slices`` and
@@ -50,11 +51,12 @@ class QueryStatus:
         def moment(time: int | None) -> str:
             return "none yet" if time is None else format_time(time)
 
+        latest = f", the latest took {self.batch_seconds:.2f} s" if self.batch_seconds else ""
         lines = [
             f"{self.query}: {self.state}",
             f"  rows       {self.rows:,} read, {self.rows_per_s:,.0f}/s, {self.late:,} late",
             f"  watermark  {moment(self.watermark)}, latest row {moment(self.max_event)}",
-            f"  batches    {self.batches:,}, {self.batch_seconds:.2f} s each",
+            f"  batches    {self.batches:,}{latest}",
             f"  state      {self.slices:,} slices, {self.tuples:,} rows kept, {self.state_bytes:,} bytes",
         ]
         if self.backward:
@@ -73,7 +75,7 @@ class QueryStatus:
             lines.append(f"  windows    {label}: {text or 'none yet'}")
         lines += [line for learned in self.learned for line in learned.lines()]
         if self.error:
-            lines.append(f"  error      {self.error}")
+            lines.append("  error      " + self.error.replace("\n", "\n             "))
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -12,6 +12,8 @@ _CAUSED = re.compile(r"^Caused by: (?P<kind>[\w.$]+)(?:: (?P<text>.*))?$", re.MU
 _STRANGER = "NegativeArraySizeException: -16777216"
 #: Spark waits ten seconds for a Python process of its own to come up, whatever is set.
 _SLOW = "Timed out while waiting for the Python worker to connect back"
+#: How lines begin that Spark puts behind the message of an error.
+_BEHIND = ("\tat ", "Driver stacktrace", "JVM stacktrace", " SQLSTATE: ", "=== Streaming Query ===")
 _CRASH = re.compile(r"Fatal Python error: (?P<what>.*)")
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>\S+)')
 
@@ -49,7 +51,7 @@ def worker_trace(text: str) -> str | None:
     begin = text.rindex(_TRACE) if crash is None else crash.start()
     lines = []
     for line in text[begin:].splitlines():
-        if line.startswith(("\tat ", "Driver stacktrace", "JVM stacktrace", "Caused by: ")):
+        if line.startswith((*_BEHIND, "Caused by: ")):
             break
         lines.append(line)
     return "\n".join(lines).rstrip()
@@ -64,7 +66,7 @@ def _python(trace: str) -> str:
         return _java(trace[raised.end() :])
     words = [raised["text"] or ""]
     for line in trace[raised.end() :].splitlines()[1:]:
-        if not line.strip() or line.startswith(("\tat ", "  File ", "Driver stacktrace", "JVM stacktrace")):
+        if not line.strip() or line.startswith((*_BEHIND, "  File ")):
             break
         words.append(line)
     message = "\n".join(words).strip()

@@ -54,6 +54,11 @@ class SparkSink:
             )
         if self.status not in ("final", "all"):
             raise QueryError(f"no status `{self.status}` of a sink", hint="`final`, or `all`, provisional ones too")
+        if not (self.target is None or isinstance(self.target, str) or callable(self.target)):
+            raise QueryError(
+                f"a sink is a folder, a table's name or a function, got {self.target!r}",
+                hint="a function is called with a DataFrame and the number of the micro-batch",
+            )
         if self.target is None and self.format != "console":
             raise QueryError(f"a sink of format `{self.format}` needs a target", hint="a folder, or a table's name")
         if self._is_folder and self._places():

@@ -251,6 +251,11 @@ def operand(given: Any) -> Node:
         return given.node
     if given is None:
         return Constant(None)
+    if isinstance(given, Windowed):
+        raise QueryError(
+            "a window has many values, where one is needed",
+            hint="take one of them all, such as `.mean()`, `.max()` or `.count()`",
+        )
     try:
         value = float(given)
     except (TypeError, ValueError):
