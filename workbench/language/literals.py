@@ -10,7 +10,7 @@ import pyarrow.types as is_
 
 from workbench.errors import QueryError
 from workbench.logical.expressions import Cast, Expression, Literal
-from workbench.logical.types import is_number, is_temporal
+from workbench.logical.types import is_number, is_temporal, type_name
 
 
 def number(text: str) -> Literal:
@@ -56,8 +56,13 @@ def convert(expression: Expression, target: pa.DataType) -> Expression:
 
 
 def fold_cast(argument: Expression, target: pa.DataType, *, safe: bool = False) -> Expression:
-    """``CAST(argument AS target)``; a time written as text becomes a literal at once. ``safe`` for ``TRY_CAST``."""
-    text = argument.value if isinstance(argument, Literal) else None
-    if isinstance(text, str) and is_temporal(target) and not safe:
-        return moment(text, target)
+    """``CAST(argument AS target)``; a time written as text becomes a literal at once. ``safe`` for ``TRY_CAST``.
+
+    Raises QueryError for a constant that does not fit.
+    """
+    value = argument.value if isinstance(argument, Literal) else None
+    if isinstance(value, str) and is_temporal(target) and not safe:
+        return moment(value, target)
+    if isinstance(value, int) and is_.is_integer(target) and not safe and abs(2 * value + 1) >= 1 << target.bit_width:
+        raise QueryError(f"the number `{value}` does not fit into `{type_name(target)}`")
     return argument if argument.type == target else Cast(target, argument, safe)

@@ -218,6 +218,7 @@ def tokenize(sql: str) -> SqlText:
 
 def _parse(text: SqlText, what: str) -> list[exp.Expr | None]:
     _refuse_loose_commas(text)
+    _refuse_pipes(text)
     parser = _Parser(dialect=_DIALECT)
     try:
         if what == "expression":
@@ -272,6 +273,15 @@ def _refuse_commands(text: SqlText) -> None:
             hint = did_you_mean(token.text, ["SELECT"])
             place = Span(token.start, token.end + 1)
             raise text.error("expected a SELECT statement", place, hint=hint if hint.startswith("did") else None)
+
+
+def _refuse_pipes(text: SqlText) -> None:
+    """Raise QueryError for ``FROM x |> WHERE ...``: sqlglot would make sub-selects of it, or fail at some."""
+    for token in text.tokens:
+        if token.token_type == TokenType.PIPE_GT:
+            raise text.error(
+                "`|>` is not supported", Span(token.start, token.end + 1), hint="write a SELECT statement"
+            )
 
 
 def _refuse_loose_commas(text: SqlText) -> None:
