@@ -218,7 +218,7 @@ def _as_type(binder: Binder, node: exp.Expr, cast: exp.Expr, argument: Expressio
     """``argument`` with the type that ``cast`` names. Raises QueryError at ``node``."""
     kind = cast.args["to"]
     brackets = [each for each in kind.expressions if isinstance(each, exp.DataTypeParam)]
-    numbers = all(isinstance(each.this, exp.Literal) for each in brackets)
+    numbers = all(isinstance(each.this, exp.Literal) and not each.this.is_string for each in brackets)
     written = kind.sql(dialect="spark").casefold() if numbers else kind.this.value.casefold()
     target = SQL_TYPES.get(written)
     if target is not None and brackets:
