@@ -36,6 +36,8 @@ class _Parser(SparkParser):
     }
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
+    #: In Spark `||` is as tight as `+`, so `s || n + 1` adds 1 to a text; sqlglot has it looser.
+    TERM: ClassVar[dict[Any, Any]] = {**SparkParser.TERM, TokenType.DPIPE: exp.DPipe}
     QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Any]] = {
         **SparkParser.QUERY_MODIFIER_PARSERS,
         _FILL: lambda self: ("fill", self._parse_fill()),
