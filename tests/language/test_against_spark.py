@@ -155,7 +155,9 @@ round(1.2345e25D, -22); round(x, 400); round(x, -400); round(1e-20D, 25); round(
 pmod(-1Y, -128Y); pmod(-7Y, 127Y); pmod(t, -3Y); atan2(-0.0D, -0.0D); atan2(0.0D, -1D); zeroifnull(t); zeroifnull(f)
 TRY_CAST(number AS tinyint); TRY_CAST(number AS bigint); TRY_CAST(number AS double); TRY_CAST(number AS float)
 TRY_CAST(number AS boolean); TRY_CAST(moment AS date); TRY_CAST(moment AS timestamp)
-1 + i || s; s || 2 * t || -i; to_date('2013-1-5'); to_date('2013-01-31 and more'); to_timestamp('2013-1-5 1:2:3.5'); CAST('2013' || '' AS date)
+1 + i || s; s || 2 * t || -i; length(CAST(nullifzero(0.0D) AS string))
+regexp_count(CAST(nullif(1.5F, 1.5F) AS string), 'x')
+to_date('2013-1-5'); to_date('2013-01-31 and more'); to_timestamp('2013-1-5 1:2:3.5'); CAST('2013' || '' AS date)
 lower(word); upper(word); initcap(word); word ILIKE 'STRASSE'; word ILIKE '%Σ b'; word ILIKE 'ß%'
 substring_index('aaaa', 'aa', 2); substring_index('aaaa', 'aa', -2); substring_index('aaa', 'aa', -1)
 CAST(5e-324D AS string); CAST(CAST(1e-45D AS float) AS string); nvl2(m, n, 7 DIV (m - m)); nvl2(NULL, 1 DIV 0, 2)

@@ -106,7 +106,7 @@ def _shift(binder: Binder, node: exp.Expr) -> Expression:
     if months and micros:
         raise binder.error("months and days cannot be in one interval", node.expression, hint="add two intervals")
     if months:
-        return binder.call("shift_months", node, [value, Literal(pa.int32(), months)])
+        return binder.call("shift_months", node, [value, Literal(pa.int64(), months)])
     if pa.types.is_date32(value.type) and micros % DAY == 0:
         return binder.call("date_add", node, [value, Literal(pa.int32(), micros // DAY)])
     return binder.call("shift", node, [value, Literal(pa.int64(), micros)])

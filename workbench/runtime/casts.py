@@ -187,7 +187,7 @@ def _as_text(value: Value) -> Value:
     if not is_.is_floating(value.type):
         return pc.cast(value, pa.string())
     if isinstance(value, pa.Scalar):
-        return pa.scalar(None if not value.is_valid else _number_text(value.as_py(), value.type))
+        return pa.scalar(_number_text(value.as_py(), value.type) if value.is_valid else None, pa.string())
     coded = value.dictionary_encode()
     return pa.array([_number_text(each, value.type) for each in coded.dictionary.to_pylist()], pa.string()).take(
         coded.indices
