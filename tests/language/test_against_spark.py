@@ -37,6 +37,19 @@ ROWS = pa.table(
             pa.struct([("a", pa.int32()), ("q", pa.struct([("z", pa.string())]))]),
         ),
         "p": pa.array(["2013-01-31 10:15:00", "1969-12-31 23:59:59", None, "2000-02-29 00:00:00", None, None]),
+        "big": pa.array([2**53 + 1, -(2**53) - 1, 2**63 - 1, None, 0, -(2**63)], pa.int64()),
+        "number": pa.array(["+5", "0x1F", "1.5d", "2e1F", " 7 ", "\u00a08"]),
+        "moment": pa.array(
+            [
+                "2013-1-5",
+                "2013",
+                "2013-02",
+                "2013-1-31T1:2:3.1234567 UTC",
+                "2013-01-31 10:15:00+2:30",
+                "2013-01-31 10:15:00 -05:00",
+            ]
+        ),
+        "word": pa.array(["Straße", "ΑΣ ΣΑΣ", "ﬁN", "aΣ b", "Ⅷ", None]),
         "b": pa.array([True, False, None, True, False, None]),
         "c": pa.array([True, True, False, None, None, False]),
     }
@@ -134,6 +147,20 @@ unix_timestamp(ts); unix_timestamp(p); unix_timestamp(d); unix_timestamp(p, 'yyy
 unix_date(d); date_from_unix_date(i); unix_seconds(ts); unix_millis(ts); unix_micros(ts); timestamp_seconds(i)
 timestamp_seconds(y); timestamp_millis(n); timestamp_micros(n); to_unix_timestamp(ts); timestamp(p)
 from_utc_timestamp(ts, 'America/New_York'); from_utc_timestamp(ts, 'Asia/Kolkata')
+floor(big); ceil(big); ceiling(-9223372036854775808L); -128Y < t; -32768S; CAST(NULL AS boolean) OR b
+if(CAST(NULL AS boolean), 1, 2); TRY_CAST(CAST(NULL AS boolean) AS bigint); round(t, -3); bround(i, -5)
+round(big, -20)
+round(127Y, -3); bround(n, -18); round(f, 3); round(3.4e38F, 3); bround(1e308D, 2); round(1e300D, -300)
+round(1.2345e25D, -22); round(x, 400); round(x, -400); round(1e-20D, 25); round(f, 1); bround(0.25F, 1)
+pmod(-1Y, -128Y); pmod(-7Y, 127Y); pmod(t, -3Y); atan2(-0.0D, -0.0D); atan2(0.0D, -1D); zeroifnull(t); zeroifnull(f)
+TRY_CAST(number AS tinyint); TRY_CAST(number AS bigint); TRY_CAST(number AS double); TRY_CAST(number AS float)
+TRY_CAST(number AS boolean); TRY_CAST(moment AS date); TRY_CAST(moment AS timestamp)
+1 + i || s; s || 2 * t || -i; length(CAST(nullifzero(0.0D) AS string))
+regexp_count(CAST(nullif(1.5F, 1.5F) AS string), 'x')
+to_date('2013-1-5'); to_date('2013-01-31 and more'); to_timestamp('2013-1-5 1:2:3.5'); CAST('2013' || '' AS date)
+lower(word); upper(word); initcap(word); word ILIKE 'STRASSE'; word ILIKE '%Σ b'; word ILIKE 'ß%'
+substring_index('aaaa', 'aa', 2); substring_index('aaaa', 'aa', -2); substring_index('aaa', 'aa', -1)
+CAST(5e-324D AS string); CAST(CAST(1e-45D AS float) AS string); nvl2(m, n, 7 DIV (m - m)); nvl2(NULL, 1 DIV 0, 2)
 """
 CASES = [text.strip() for text in EXPRESSIONS.replace("\n", ";").split(";") if text.strip()]
 

@@ -16,7 +16,7 @@ INT, BIGINT, FLOAT, DOUBLE = pa.int32(), pa.int64(), pa.float32(), pa.float64()
 STRING, BOOL, DATE, NULL = pa.string(), pa.bool_(), pa.date32(), pa.null()
 
 #: Evaluated by :mod:`workbench.runtime.expressions` itself: they guard their arguments.
-GUARDING = {"and", "or", "case", "coalesce"}
+GUARDING = {"and", "or", "case", "coalesce", "nvl2"}
 
 
 def test_every_function_has_one_kernel() -> None:

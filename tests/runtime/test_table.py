@@ -103,6 +103,14 @@ def test_an_empty_table_and_one_without_times_have_no_windows() -> None:
     assert TableRunner(plan).run(nowhere) == []
 
 
+def test_a_band_that_no_row_is_in_has_no_result() -> None:
+    stream = Stream("rows", pa.schema([("ts", pa.timestamp("us", "UTC")), ("x", pa.int64())]), "ts", 0)
+    table = pa.table({"ts": pa.array([0, 5 * SECOND]), "x": [1, 2]}).cast(stream.schema)
+    sql = "SELECT sum(x) AS s FROM rows GROUP BY band_window(ts, '1970-01-01 00:00:01', '1970-01-01 00:00:02')"
+    plan = compile_workload(Workload(stream, parse_queries(sql, {"rows": stream}, name="q")))
+    assert answers(plan, table, 1, Limits()) == {"q": {}}
+
+
 def test_the_engine_takes_a_whole_table() -> None:
     table = sensors(500, "sorted", pa.int16(), "ms")
     stream = Stream("s", table.schema, "ts", 0)

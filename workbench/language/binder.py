@@ -62,9 +62,8 @@ class _StatementBinder:
         values = tuple(Named(alias, bound) for _, alias, bound in items if Named(alias, bound) not in keys)
         self._check_names(keys, items)
         if not values:
-            raise self._text.error(
-                "the query computes nothing", self._select.expressions[0], hint="add an aggregate such as `count(*)`"
-            )
+            place = next(iter(self._select.expressions), self._select)
+            raise self._text.error("the query computes nothing", place, hint="add an aggregate such as `count(*)`")
         aliases = {alias.casefold(): bound for _, alias, bound in items}
         having = self._select.args.get("having")
         kept = None

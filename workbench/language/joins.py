@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from workbench.errors import QueryError, did_you_mean
 from workbench.language.literals import convert
-from workbench.language.relations import Catalog, Relation, Visible, folded, source_name
+from workbench.language.relations import Catalog, Relation, Visible, folded, name_of, source_name
 from workbench.language.scalars import ExpressionBinder, Scope
 from workbench.language.sql import SqlText
 from workbench.logical import Expression, walk
@@ -98,7 +98,7 @@ class JoinBinder:
             raise self._text.error(
                 "a join needs its condition", node.this, hint=f"such as `JOIN {found[0]} ON s.key = {found[0]}.key`"
             )
-        return found[1], node.this.alias or found[0]
+        return found[1], name_of(self._text, node.this, found[0])
 
     def _using(
         self, node: exp.Join, left: Relation, table: StaticTable, names: list[str]

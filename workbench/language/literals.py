@@ -10,7 +10,7 @@ import pyarrow.types as is_
 
 from workbench.errors import QueryError
 from workbench.logical.expressions import Cast, Expression, Literal
-from workbench.logical.types import is_number, is_temporal
+from workbench.logical.types import is_number, is_temporal, type_name
 
 
 def number(text: str) -> Literal:
@@ -42,12 +42,16 @@ def moment(text: str, kind: pa.DataType) -> Literal:
 
 
 def convert(expression: Expression, target: pa.DataType) -> Expression:
-    """``expression`` with the type ``target``: a literal is retyped, everything else gets a ``CAST``."""
+    """``expression`` with the type ``target``: a literal is retyped, everything else gets a ``CAST``.
+
+    Raises QueryError for an integer that does not fit.
+    """
     if expression.type == target:
         return expression
     if not isinstance(expression, Literal):
         return Cast(target, expression)
     value = expression.value
+    _check_fits(value, target)
     if isinstance(value, int) and is_.is_floating(target):
         return Literal(target, float(value))
     if value is None or is_number(target) or (is_.is_timestamp(target) and isinstance(value, datetime)):
@@ -56,8 +60,18 @@ def convert(expression: Expression, target: pa.DataType) -> Expression:
 
 
 def fold_cast(argument: Expression, target: pa.DataType, *, safe: bool = False) -> Expression:
-    """``CAST(argument AS target)``; a time written as text becomes a literal at once. ``safe`` for ``TRY_CAST``."""
-    text = argument.value if isinstance(argument, Literal) else None
-    if isinstance(text, str) and is_temporal(target) and not safe:
-        return moment(text, target)
+    """``CAST(argument AS target)``; a time written as text becomes a literal at once. ``safe`` for ``TRY_CAST``.
+
+    Raises QueryError for a constant that does not fit.
+    """
+    value = argument.value if isinstance(argument, Literal) else None
+    if isinstance(value, str) and is_temporal(target) and not safe:
+        return moment(value, target)
+    if not safe:
+        _check_fits(value, target)
     return argument if argument.type == target else Cast(target, argument, safe)
+
+
+def _check_fits(value: object, target: pa.DataType) -> None:
+    if isinstance(value, int) and is_.is_integer(target) and abs(2 * value + 1) >= 1 << target.bit_width:
+        raise QueryError(f"the number `{value}` does not fit into `{type_name(target)}`")

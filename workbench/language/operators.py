@@ -106,7 +106,7 @@ def _shift(binder: Binder, node: exp.Expr) -> Expression:
     if months and micros:
         raise binder.error("months and days cannot be in one interval", node.expression, hint="add two intervals")
     if months:
-        return binder.call("shift_months", node, [value, Literal(pa.int32(), months)])
+        return binder.call("shift_months", node, [value, Literal(pa.int64(), months)])
     if pa.types.is_date32(value.type) and micros % DAY == 0:
         return binder.call("date_add", node, [value, Literal(pa.int32(), micros // DAY)])
     return binder.call("shift", node, [value, Literal(pa.int64(), micros)])
@@ -155,10 +155,13 @@ def _escape(binder: Binder, node: exp.Expr) -> Expression:
 
 
 def _negate(binder: Binder, node: exp.Expr) -> Expression:
-    if isinstance(node.this, exp.Literal) and not node.this.is_string:
+    inner = node.this
+    if isinstance(inner, exp.Literal) and not inner.is_string:
         with binder.at(node):
-            return number(f"-{node.this.this}")
-    return binder.call("negate", node, [binder.inner(node.this)])
+            return number(f"-{inner.this}")
+    if isinstance(inner, exp.TryCast) and binder.source(inner)[:1].isdigit():  # with its type, such as 128Y
+        return _as_type(binder, node, inner, number(f"-{inner.this.this}"))
+    return binder.call("negate", node, [binder.inner(inner)])
 
 
 def _is(binder: Binder, node: exp.Expr) -> Expression:
@@ -208,18 +211,31 @@ def _case(binder: Binder, node: exp.Expr) -> Expression:
 
 
 def _cast(binder: Binder, node: exp.Expr) -> Expression:
-    written = node.args["to"].sql(dialect="spark").casefold()
+    return _as_type(binder, node, node, binder.inner(node.this))
+
+
+def _as_type(binder: Binder, node: exp.Expr, cast: exp.Expr, argument: Expression) -> Expression:
+    """``argument`` with the type that ``cast`` names. Raises QueryError at ``node``."""
+    kind = cast.args["to"]
+    brackets = [each for each in kind.expressions if isinstance(each, exp.DataTypeParam)]
+    numbers = all(isinstance(each.this, exp.Literal) and not each.this.is_string for each in brackets)
+    written = kind.sql(dialect="spark").casefold() if numbers else kind.this.value.casefold()
     target = SQL_TYPES.get(written)
+    if target is not None and brackets:
+        raise binder.error(
+            f"the type `{written}` takes nothing in brackets",
+            node,
+            hint="`left(s, 3)` cuts text, `round(x, 3)` numbers",
+        )
     if target is None:
         hint = did_you_mean(written, SQL_TYPES, "type")
         if written.startswith(("decimal", "dec(", "numeric")):
             hint = "there are no decimals: `double` has 15 digits, `bigint` of cents is exact"
         raise binder.error(f"unknown or unsupported type `{written}`", node, hint=hint)
-    argument = binder.inner(node.this)
     if not can_cast(argument.type, target):
         raise binder.error(f"cannot convert `{type_name(argument.type)}` to `{type_name(target)}`", node)
     with binder.at(node):
-        return fold_cast(argument, target, safe=bool(node.args.get("safe")))
+        return fold_cast(argument, target, safe=bool(cast.args.get("safe")))
 
 
 def _extract(binder: Binder, node: exp.Expr) -> Expression:

@@ -6,7 +6,8 @@ ever, so that the watermark tells when a result is final, or rows behind it do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import takewhile
 
 from sqlglot import exp
 
@@ -37,7 +38,10 @@ class OverBinder:
         self._stream = stream
         self._row = row
         self._aggregate = aggregate
-        self._named = {window.this.name.casefold(): window for window in select.args.get("windows") or []}
+        self._named: dict[str, exp.Window] = {}
+        for window in select.args.get("windows") or []:
+            if self._named.setdefault(window.this.name.casefold(), window) is not window:
+                raise text.error(f"there are two windows `{window.this.name}`", window.this, hint="rename one")
         self._partition: tuple[Expression, ...] | None = None
 
     @property
@@ -59,7 +63,7 @@ class OverBinder:
             bound = self._aggregate(call)
         else:
             bound = bind_over_function(self._text, call, self._row, self._stream.time)
-        partition, order, spec = self._parts(node)
+        partition, order, spec = self._parts(node, self._named)
         self._check_partition(node, partition)
         self._check_order(node, order)
         if framed:
@@ -73,17 +77,20 @@ class OverBinder:
             )
         return bound
 
-    def _parts(self, node: exp.Window) -> tuple[list[exp.Expr], exp.Expr | None, exp.Expr | None]:
-        """Partition, order and frame, some of them from a named window."""
+    def _parts(
+        self, node: exp.Window, named: Mapping[str, exp.Window]
+    ) -> tuple[list[exp.Expr], exp.Expr | None, exp.Expr | None]:
+        """Partition, order and frame, some of them from a named window, which can build on those before it."""
         found = node.args.get("partition_by") or [], node.args.get("order"), node.args.get("spec")
         name = node.args.get("alias")
         if name is None:
             return found
-        window = self._named.get(name.name.casefold())
-        if window is None:
-            hint = did_you_mean(name.name, self._named, "window") if self._named else "write `WINDOW w AS (...)`"
+        folded = name.name.casefold()
+        if folded not in named:
+            hint = did_you_mean(name.name, named, "window") if named else "write `WINDOW w AS (...)`"
             raise self._text.error(f"unknown window `{name.name}`", name, hint=hint)
-        base = window.args.get("partition_by") or [], window.args.get("order"), window.args.get("spec")
+        before = dict(takewhile(lambda entry: entry[0] != folded, named.items()))
+        base = self._parts(named[folded], before)
         return found[0] or base[0], found[1] or base[1], found[2] or base[2]
 
     def _check_partition(self, node: exp.Window, nodes: list[exp.Expr]) -> None:

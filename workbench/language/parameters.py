@@ -59,7 +59,8 @@ def is_constant(value: object) -> bool:
 
 def _is_parameter(node: exp.Placeholder) -> bool:
     """The outer of the two placeholders that sqlglot makes of ``{{name}}``; ``{name}`` and ``:name`` have one."""
-    return bool(node.args.get("widget")) and isinstance(node.this, exp.Placeholder)
+    inner = node.this
+    return bool(node.args.get("widget")) and isinstance(inner, exp.Placeholder) and inner.this is not None
 
 
 def _replace(text: SqlText, node: exp.Placeholder, parameters: Mapping[str, object]) -> None:

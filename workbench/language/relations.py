@@ -130,6 +130,20 @@ def source_name(text: SqlText, table: exp.Expr) -> str:
     return ".".join(part.name for part in table.parts)
 
 
+def name_of(text: SqlText, node: exp.Expr, own: str) -> str:
+    """The name behind ``AS`` of an entry of FROM or JOIN, else ``own``; raises QueryError for names of columns."""
+    alias = node.args.get("alias")
+    if alias is None:
+        return own
+    if alias.args.get("columns") or not isinstance(alias.this, exp.Identifier):
+        raise text.error(
+            "behind `AS` stands a name, without names of columns",
+            alias,
+            hint="a sub-select names its columns: `FROM (SELECT a AS b, ... FROM ...) AS name`",
+        )
+    return alias.name
+
+
 def folded(known: Mapping[str, _T], name: str) -> tuple[str, _T] | None:
     """The entry of a name, whatever its case, with the name as it was given."""
     return next(((key, value) for key, value in known.items() if key.casefold() == name.casefold()), None)

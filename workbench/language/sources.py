@@ -12,7 +12,7 @@ from workbench.errors import QueryError, did_you_mean
 from workbench.language.clauses import refuse_clauses
 from workbench.language.joins import JoinBinder
 from workbench.language.parameters import fill_in
-from workbench.language.relations import Catalog, Relation, Visible, folded, source_name
+from workbench.language.relations import Catalog, Relation, Visible, folded, name_of, source_name
 from workbench.language.scalars import ExpressionBinder, Scope
 from workbench.language.sql import SqlText, parse_statements
 from workbench.logical import Stream
@@ -81,7 +81,7 @@ class SourceBinder:
         if isinstance(item, exp.Star) and not any(item.args.values()):
             shown = [c for c in inner.columns if c.qualifier == inner.name or c.name.casefold() not in inner.merged]
             return [Visible(name, column.name, column.expression) for column in shown]
-        if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
+        if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) and not any(item.this.args.values()):
             mine = [c for c in inner.columns if c.qualifier.casefold() == item.table.casefold()]
             if not mine:
                 hint = did_you_mean(item.table, inner.qualifiers, "source")
@@ -107,15 +107,23 @@ class SourceBinder:
                 raise self._text.error(
                     "names of columns behind `WITH` are not supported", entry, hint="use AS inside"
                 )
+            if entry.alias.casefold() in found:
+                raise self._text.error(
+                    f"`WITH` names `{entry.alias}` twice", entry.args["alias"], hint="give one of them another name"
+                )
             found[entry.alias.casefold()] = self.derived(entry.this, entry.alias, {**known, **found})
         return found
 
     def _item(self, node: exp.Expr, known: Mapping[str, Relation]) -> Relation:
         """One entry of FROM."""
         if isinstance(node, exp.Subquery):
-            return self.derived(node.this, node.alias or "sub-select", known)
+            extras = [part for part, value in node.args.items() if value and part not in ("this", "alias")]
+            if extras:
+                word = _BEHIND.get(extras[0], extras[0].strip("_").upper())
+                raise self._text.error(f"`{word}` behind a sub-select is not supported", node, hint=_AGGREGATED)
+            return self.derived(node.this, name_of(self._text, node, "sub-select"), known)
         name = source_name(self._text, node)
-        return _renamed(self._find(node, name, known), node.alias or name)
+        return _renamed(self._find(node, name, known), name_of(self._text, node, name))
 
     def _find(self, place: exp.Expr, name: str, known: Mapping[str, Relation]) -> Relation:
         """What a name stands for: a sub-select of WITH, a snippet, or a source, in this order."""
@@ -161,6 +169,8 @@ class SourceBinder:
 
 
 _WORDS = {"group": "GROUP BY", "having": "HAVING"}
+#: What the parts of a sub-select that stand behind its bracket are called.
+_BEHIND = {"pivots": "PIVOT", "sample": "TABLESAMPLE", "laterals": "LATERAL VIEW"}
 
 
 def bind_snippet(name: str, sql: str, catalog: Catalog, default: str | None) -> Relation:

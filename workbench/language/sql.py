@@ -20,6 +20,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from workbench.errors import QueryError, Span, did_you_mean
+from workbench.logical.types import SQL_TYPES
 
 _DIALECT = Spark()
 #: Stands for the word ``FILL`` where it is a clause; Spark has no use for this token.
@@ -35,6 +36,8 @@ class _Parser(SparkParser):
     }
     NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
     NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {"CASE": SparkParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
+    #: In Spark `||` is as tight as `+`, so `s || n + 1` adds 1 to a text; sqlglot has it looser.
+    TERM: ClassVar[dict[Any, Any]] = {**SparkParser.TERM, TokenType.DPIPE: exp.DPipe}
     QUERY_MODIFIER_PARSERS: ClassVar[dict[Any, Any]] = {
         **SparkParser.QUERY_MODIFIER_PARSERS,
         _FILL: lambda self: ("fill", self._parse_fill()),
@@ -160,6 +163,11 @@ class SqlText:
 
     def _first_word(self, node: exp.Expr, first: int) -> int:
         words = _FIRST_WORDS.get(type(node), ())
+        if isinstance(node, exp.TryCast):  # `x::int` and `5L` have no word, and one before them is another's
+            start = self.span(node.this).start
+            inner = next(place for place, token in enumerate(self.tokens) if token.start == start)
+            called = inner > 1 and self.tokens[inner - 2].text.upper() in words
+            return inner - 2 if called else inner
         for position in range(first, -1, -1) if words else ():
             if self.tokens[position].text.upper() in words:
                 return position
@@ -218,6 +226,7 @@ def tokenize(sql: str) -> SqlText:
 
 def _parse(text: SqlText, what: str) -> list[exp.Expr | None]:
     _refuse_loose_commas(text)
+    _refuse_pipes(text)
     parser = _Parser(dialect=_DIALECT)
     try:
         if what == "expression":
@@ -274,6 +283,15 @@ def _refuse_commands(text: SqlText) -> None:
             raise text.error("expected a SELECT statement", place, hint=hint if hint.startswith("did") else None)
 
 
+def _refuse_pipes(text: SqlText) -> None:
+    """Raise QueryError for ``FROM x |> WHERE ...``: sqlglot would make sub-selects of it, or fail at some."""
+    for token in text.tokens:
+        if token.token_type == TokenType.PIPE_GT:
+            raise text.error(
+                "`|>` is not supported", Span(token.start, token.end + 1), hint="write a SELECT statement"
+            )
+
+
 def _refuse_loose_commas(text: SqlText) -> None:
     for token, after in zip_longest(text.tokens, text.tokens[1:]):
         ends = after is None or (after.token_type not in _QUOTED and after.text.upper() in _CLAUSE_WORDS)
@@ -292,9 +310,14 @@ def _syntax_error(text: SqlText, error: ParseError) -> QueryError:
     opened = text.sql.rfind("{{", 0, span.start + 1)
     in_parameter = opened >= 0 and "}}" not in text.sql[opened : span.start]
     hint = "a parameter is one name, `{{name}}`" if in_parameter else None
-    token = next((token for token in text.tokens if token.start == span.start), None)
+    at = next((place for place, token in enumerate(text.tokens) if token.start == span.start), None)
+    token = None if at is None else text.tokens[at]
+    before = text.tokens[at - 1] if at else None
     if hint is None and token is not None and token.token_type in _RESERVED:
         hint = f"`{place}` is a word of SQL; a column of that name stands in backticks"
+    if hint is None and before is not None and before.token_type in (TokenType.ALIAS, TokenType.DCOLON):
+        nearest = did_you_mean(place, SQL_TYPES, "type")
+        hint = nearest if nearest.startswith("did") else None
     return text.error(message, span, hint=hint)
 
 

@@ -118,7 +118,7 @@ def check_replacement(pattern: str, replacement: str) -> None:
         ) from None
 
 
-def like_pattern(pattern: str, *, ignore_case: bool = False) -> str:
+def like_pattern(pattern: str) -> str:
     """The regular expression that matches what ``LIKE`` does: ``%`` any text, ``_`` any character, ``\\`` escapes."""
     parts, position = [], 0
     while position < len(pattern):
@@ -129,7 +129,7 @@ def like_pattern(pattern: str, *, ignore_case: bool = False) -> str:
         else:
             parts.append({"%": ".*", "_": "."}.get(character) or re.escape(character))
         position += 1
-    return f"(?s{'i' if ignore_case else ''})^{''.join(parts)}$"
+    return f"(?s)^{''.join(parts)}$"
 
 
 def check_like(pattern: str) -> None:

@@ -122,7 +122,7 @@ def _operators() -> list[ScalarFunction]:
         ScalarFunction("nvl2", (3, 3), sig.nvl2),
         ScalarFunction("nullif", (2, 2), sig.common),
         ScalarFunction("nullifzero", (1, 1), sig.arithmetic),
-        ScalarFunction("zeroifnull", (1, 1), sig.arithmetic),
+        ScalarFunction("zeroifnull", (1, 1), sig.beside_zero),
         ScalarFunction("least", (2, ANY_NUMBER_OF), sig.common),
         ScalarFunction("greatest", (2, ANY_NUMBER_OF), sig.common),
         ScalarFunction("shift", (2, 2), sig.shifted),

@@ -45,6 +45,11 @@ def arithmetic(types: Types) -> Signature:
     return Signature((meet,) * len(types), meet)
 
 
+def beside_zero(types: Types) -> Signature:
+    """A number, in the type in which it meets the 0 that stands in for it."""
+    return arithmetic((*types, INT))
+
+
 def doubles(types: Types) -> Signature:
     """Numbers, computed as doubles."""
     arithmetic(types)

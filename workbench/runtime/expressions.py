@@ -88,6 +88,8 @@ class Evaluation:
             return self._case(call.arguments, call.type)
         if call.function == "coalesce":
             return self._coalesce(call)
+        if call.function == "nvl2":
+            return self._case((Call(pa.bool_(), "is_not_null", call.arguments[:1]), *call.arguments[1:]), call.type)
         arguments = [self.value(argument) for argument in call.arguments]
         return KERNELS[call.function](call, *arguments)
 

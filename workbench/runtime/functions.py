@@ -95,7 +95,6 @@ KERNELS: dict[str, Kernel] = {
     "nullif": _nullif,
     "nullifzero": _nullifzero,
     "zeroifnull": lambda call, value: pc.fill_null(value, pa.scalar(0, call.type)),
-    "nvl2": lambda call, value, known, missing: pc.if_else(pc.is_valid(value), known, missing),
     "least": _extreme(_compare(pc.less_equal)),
     "greatest": _extreme(_compare(pc.less_equal, swap=True)),
     **numbers.KERNELS,

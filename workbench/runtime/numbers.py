@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from workbench.runtime.casts import cast
 from workbench.runtime.values import (
     Kernel,
     Value,
+    by_value,
     checked,
     division_by_zero,
     in_numpy,
@@ -44,7 +46,8 @@ def _pmod(call: Call, left: pa.Array, right: pa.Array) -> pa.Array:
 
     def positive(x: Array, y: Array) -> Array:
         rest = np.fmod(x, y)
-        return np.where(rest < 0, np.fmod(rest + y, y), rest)
+        # A negative divisor changes nothing, and adding it could leave the type.
+        return np.where((rest < 0) & (y > 0), np.fmod(rest + y, y), rest)
 
     return in_numpy(positive)(call, left, right)
 
@@ -73,33 +76,75 @@ def _try_divide(call: Call, left: Value, right: Value) -> Value:
 def _rounded(mode: str, decimal_mode: str) -> Kernel:
     """Rounding to decimal digits of what is printed, as in Spark: ``1.005`` has a tie at 2, whatever its bits."""
 
-    def at_ties(call: Call, value: pa.Array, rounded: pa.Array, places: int) -> pa.Array:
-        scaled = np.abs(value.fill_null(0).to_numpy()) * 10.0**places
-        scaled[~(scaled < 2.0**52)] = 0  # nothing behind the point, or no number
-        rows = np.flatnonzero(np.abs(scaled % 1 - 0.5) <= 1e-9 * np.maximum(scaled, 1))
-        if not len(rows):
-            return rounded
-        exact = rounded.to_numpy(zero_copy_only=False).copy()
-        for row in rows:
-            shown = Decimal(str(value[int(row)].as_py()))
-            exact[row] = float(shown.quantize(Decimal(1).scaleb(-places), decimal_mode))
-        return pa.array(exact, call.type, mask=value.is_null().to_numpy(zero_copy_only=False))
+    def exact(number: float, places: int) -> float:
+        shown = Decimal(repr(number))
+        if not shown.is_finite() or int(shown.as_tuple().exponent) >= -places:
+            return number
+        return float(shown.quantize(Decimal(1).scaleb(-places), decimal_mode))
+
+    def quick(call: Call, value: pa.Array, *, places: int) -> pa.Array:
+        numbers = value.fill_null(0).to_numpy()
+        with np.errstate(over="ignore"):
+            scaled = np.abs(numbers) * 10.0**places
+        inside = scaled < 2.0**52  # else nothing is behind the last of these digits, or it is no number
+        rounded = pc.round(pa.array(np.where(inside, numbers, 0.0)), places, mode).to_numpy().copy()
+        scaled[~inside] = 0
+        for row in np.flatnonzero(np.abs(scaled % 1 - 0.5) <= 1e-9 * np.maximum(scaled, 1)) if places else ():
+            rounded[row] = exact(float(numbers[row]), places)
+        result = np.where(inside, rounded, numbers)
+        return pa.array(result, pa.float64(), mask=value.is_null().to_numpy(zero_copy_only=False))
 
     def run(call: Call, value: Value, digits: Value | None = None) -> Value:
         places = 0 if digits is None else digits.as_py()
         if places is None:
             return null(call)
-        rounded = checked(pc.round)(call, value, places, mode)
-        if places > 0 and is_.is_float64(call.type):
-            rounded = on_arrays(partial(at_ties, places=places))(call, value, rounded)
+        if is_.is_integer(call.type):
+            return _rounded_integer(call, value, places, mode)
+        doubles = pc.cast(value, pa.float64())
+        if abs(places) > _EXACT_POWER:
+            rounded = by_value(partial(exact, places=places))(replace(call, type=pa.float64()), doubles)
+        else:
+            rounded = on_arrays(partial(quick, places=places))(call, doubles)
         # -0.4 becomes 0.0, not -0.0, as in Spark.
-        return pc.add(rounded, pa.scalar(0, call.type))
+        return pc.cast(pc.add(rounded, 0.0), call.type, safe=False)
 
     return run
 
 
+#: Ten to this power, and to all below, is a double without an error.
+_EXACT_POWER = 22
+
+
+def _rounded_integer(call: Call, value: Value, places: int, mode: str) -> Value:
+    """The same of an integer, as a bigint on the way: 10^3 need not be a tinyint for 0 to be its multiple."""
+    wide = pc.cast(value, pa.int64())
+    if places >= -18:
+        wide = checked(pc.round)(call, wide, min(places, 0), mode)
+    else:
+        beyond = pc.greater if mode == "half_to_even" else pc.greater_equal
+        far = pc.or_(beyond(wide, _HALF), beyond(pa.scalar(-_HALF), wide))
+        if places == -19 and pc.fill_null(pc.any(far) if isinstance(far, pa.Array) else far, False).as_py():
+            raise overflow(call)
+        wide = pc.multiply(wide, 0)
+    return checked(partial(pc.cast, target_type=call.type))(call, wide)
+
+
+#: What is rounded to the power of ten behind the last that a bigint has, 10^19, and not to 0.
+_HALF = 5 * 10**18
+
+
 def _whole(kernel: Kernel) -> Kernel:
-    return lambda call, value: cast(kernel(value), call.type, str(call))
+    """A bigint; Arrow would make a double of an integer, which has one as it is."""
+
+    def run(call: Call, value: Value) -> Value:
+        return cast(value if is_.is_integer(value.type) else kernel(value), call.type, str(call))
+
+    return run
+
+
+def _atan2(call: Call, y: Value, x: Value) -> Value:
+    """The angle; a zero is 0.0, as in Spark, and never -0.0."""
+    return pc.atan2(pc.add(y, 0.0), pc.add(x, 0.0))
 
 
 def _above(lowest: float, kernel: Kernel) -> Kernel:
@@ -170,7 +215,7 @@ KERNELS: dict[str, Kernel] = {
     "asin": plain(pc.asin),
     "acos": plain(pc.acos),
     "atan": plain(pc.atan),
-    "atan2": plain(pc.atan2),
+    "atan2": _atan2,
     "sinh": in_numpy(np.sinh),
     "cosh": in_numpy(np.cosh),
     "tanh": in_numpy(np.tanh),

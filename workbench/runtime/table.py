@@ -191,6 +191,8 @@ class TableRunner:
             codes, keys = unite_keys([(rows.codes, rows.keys) for rows in parts if rows.codes is not None])
             parts = [Rows(rows.slices, own, keys, rows.inputs) for rows, own in zip(parts, codes, strict=True)]
         chosen = self._grids[number].select(starts, [Span(starts, -LIMIT, LIMIT)])
+        if not len(chosen.kinds):  # every row is outside of the bands that the windows are
+            return []
         places = [np.searchsorted(starts, rows.slices.starts) for rows in parts]
         task = _Task(number, parts, starts, places, keys, chosen.kinds, chosen.bounds)
         if not keys or task.cells <= self.limits.dense:

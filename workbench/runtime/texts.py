@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -84,16 +87,49 @@ def _rpad(text: str, width: int, fill: str = " ") -> str:
     return text[: max(width, 0)] + _pad(text, width, fill)
 
 
+def _cased(quick: Kernel, full: Callable[[str], str]) -> Kernel:
+    """Upper or lower case. Arrow knows one character for one, and Spark, as Python, ``SS`` for ``\xdf``."""
+
+    def run(call: Call, value: Value) -> Value:
+        plain = pc.string_is_ascii(value)
+        if (pc.all(plain) if isinstance(plain, pa.Array) else plain).as_py() in (True, None):
+            return quick(value)
+        return by_value(full)(call, value)
+
+    return run
+
+
+_lower, _upper = _cased(pc.utf8_lower, str.lower), _cased(pc.utf8_upper, str.upper)
+
+
 def _initcap(text: str) -> str:
-    return " ".join(word[:1].upper() + word[1:].lower() for word in text.split(" "))
+    return " ".join(word[:1].title() + word[1:] for word in text.lower().split(" "))
+
+
+def _ilike(call: Call, value: Value, pattern: pa.Scalar) -> Value:
+    """``LIKE`` in lower case, which is what Spark takes it for."""
+    if not pattern.is_valid:
+        return nulls(call, value)
+    return _like(_lower(replace(call, type=pa.string()), value), pattern.as_py().lower())
 
 
 def _substring_index(text: str, delimiter: str, count: int) -> str:
-    """All before the ``count``-th delimiter, or after it, counted from the end, where it is negative."""
-    if not delimiter or not count:
+    """All before the ``count``-th delimiter, or after it, counted from the end, where it is negative.
+
+    Delimiters can overlap: ``aaa`` has two of ``aa``, as in Spark.
+    """
+    if not delimiter:
         return ""
-    parts = text.split(delimiter)
-    return delimiter.join(parts[:count] if count > 0 else parts[count:])
+    place = -1 if count > 0 else len(text)
+    for _ in range(count):
+        place = text.find(delimiter, place + 1)
+        if place < 0:
+            return text
+    for _ in range(-count):
+        place = text.rfind(delimiter, 0, place - 1 + len(delimiter))
+        if place < 0:
+            return text
+    return text[:place] if count > 0 else text[place + len(delimiter) :] if count else ""
 
 
 def _split_part(text: str, delimiter: str, number: int) -> str:
@@ -117,14 +153,12 @@ _instr = by_value(lambda text, part: text.find(part) + 1)
 
 KERNELS: dict[str, Kernel] = {
     "like": _constants(_like),
-    "ilike": _constants(
-        lambda value, pattern: pc.match_substring_regex(value, like_pattern(pattern, ignore_case=True))
-    ),
+    "ilike": _ilike,
     "rlike": _constants(pc.match_substring_regex),
     "length": plain(pc.utf8_length),
     "octet_length": plain(pc.binary_length),
-    "lower": plain(pc.utf8_lower),
-    "upper": plain(pc.utf8_upper),
+    "lower": _lower,
+    "upper": _upper,
     "initcap": by_value(_initcap),
     "reverse": plain(pc.utf8_reverse),
     "trim": _trim(pc.utf8_trim),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ import pyarrow.compute as pc
 from workbench.errors import DataError
 from workbench.logical.expressions import Call
 from workbench.logical.formats import DATE_UNITS, UNITS, Piece, reading_pattern, time_format, unit_of
-from workbench.logical.types import TIMESTAMP
+from workbench.logical.types import TIMESTAMP, is_temporal
 from workbench.runtime.casts import cast
-from workbench.runtime.values import Kernel, Value, checked, null, nulls, on_arrays
+from workbench.runtime.values import Kernel, Value, checked, null, nulls, on_arrays, overflow
 
 Array = npt.NDArray[Any]
 
@@ -65,7 +66,14 @@ def _add_months(call: Call, value: pa.Array, months: pa.Array) -> pa.Array:
     days = _days(value).fill_null(0).to_numpy().astype("M8[D]")
     shift = months.fill_null(0).to_numpy(zero_copy_only=False).astype("m8[M]")
     moved = _same_day(days, days.astype("M8[M]") + shift)
-    return pa.array(moved.astype(np.int32), pa.int32(), mask=~valid).cast(pa.date32())
+    return _dates(call, moved, valid)
+
+
+def _dates(call: Call, days: Array, valid: Array) -> pa.Array:
+    """Dates from days since 1970, which must be no more than a date holds."""
+    if np.any(valid & (days != days.astype(np.int32))):
+        raise overflow(call)
+    return pa.array(days.astype(np.int32), pa.int32(), mask=~valid).cast(pa.date32())
 
 
 def _same_day(days: Array, months: Array) -> Array:
@@ -93,8 +101,7 @@ def _shift(call: Call, value: Value, micros: Value) -> Value:
 def _last_day(call: Call, value: pa.Array) -> pa.Array:
     valid = value.is_valid().to_numpy(zero_copy_only=False)
     months = _days(value).fill_null(0).to_numpy().astype("M8[D]").astype("M8[M]")
-    last = (months + 1).astype("M8[D]").astype(np.int64) - 1
-    return pa.array(last.astype(np.int32), mask=~valid).cast(pa.date32())
+    return _dates(call, (months + 1).astype("M8[D]").astype(np.int64) - 1, valid)
 
 
 @on_arrays
@@ -105,7 +112,7 @@ def _make_date(call: Call, year: pa.Array, month: pa.Array, day: pa.Array) -> pa
     if len(wrong):
         shown = "-".join(str(each[int(wrong[0])]) for each in (year, month, day))
         raise DataError(f"`{call}`: there is no day {shown}")
-    return pa.array(days.astype(np.int32), mask=~valid).cast(pa.date32())
+    return _dates(call, days, valid)
 
 
 def _to_days(year: Array, month: Array, day: Array) -> tuple[Array, Array]:
@@ -207,7 +214,8 @@ def _parsed(kernel: Kernel) -> Kernel:
     def run(call: Call, value: Value, format: pa.Scalar | None = None) -> Value:
         if format is not None:
             return kernel(call, _read(call, value, format))
-        return kernel(call, cast(value, TIMESTAMP, str(call)) if pa.types.is_string(value.type) else value)
+        target = call.type if is_temporal(call.type) else TIMESTAMP
+        return kernel(call, cast(value, target, str(call)) if pa.types.is_string(value.type) else value)
 
     return run
 
@@ -235,7 +243,7 @@ def _instant(unit: int) -> Kernel:
 def _timestamp_seconds(call: Call, seconds: Value) -> Value:
     micros = pc.trunc(pc.multiply(seconds, 1e6))
     finite = pc.if_else(pc.is_finite(micros), micros, pa.scalar(None, pa.float64()))
-    return pc.cast(pc.cast(finite, pa.int64()), call.type)
+    return pc.cast(checked(partial(pc.cast, target_type=pa.int64()))(call, finite), call.type)
 
 
 def _from_utc(call: Call, value: Value, zone: pa.Scalar) -> Value:
