@@ -14,6 +14,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
+from numba.core import types
+from numba.core.cgutils import get_or_insert_function
+from numba.extending import intrinsic
 
 from workbench.kernels.frames import place
 from workbench.kernels.jit import jit
@@ -21,6 +26,10 @@ from workbench.kernels.jit import jit
 Array = npt.NDArray[Any]
 
 
+#: Whether the processor has an instruction for :func:`_note`'s stores, which are a branch a lane without one.
+_COMPRESSES = bool(get_host_cpu_features().get("avx512f"))
+_LANES = 8
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
 #: No moments: rows stand for themselves.
 NO_MOMENTS = np.zeros(0, np.int32)
 
@@ -51,19 +60,65 @@ def _next_moment(times: Array, runs: Array, row: int) -> int:
     return row
 
 
+def _note_typed(context: Any, times: Any, row: Any, starts: Any, moments: Any, found: Any) -> Any:
+    """How many of the ``_LANES`` rows from ``row`` on begin a moment; they and their times go behind ``found``."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        read, rows, instants = (
+            context.make_array(signature.args[place])(context, builder, arguments[place]).data for place in (0, 2, 3)
+        )
+        lanes = ir.VectorType(_I64, _LANES)
+
+        def load(place: Any) -> Any:
+            loaded = builder.load(builder.bitcast(builder.gep(read, [place]), lanes.as_pointer()))
+            loaded.align = 8
+            return loaded
+
+        row, found = arguments[1], arguments[4]
+        now = load(row)
+        begins = builder.icmp_signed("!=", now, load(builder.sub(row, _I64(1))))
+        for values, target in ((_from(builder, builder.trunc(row, _I32)), rows), (now, instants)):
+            place, width = builder.gep(target, [found]), values.type.element.width
+            kind = ir.FunctionType(ir.VoidType(), [values.type, place.type, begins.type])
+            store = f"llvm.masked.compressstore.v{_LANES}i{width}"
+            builder.call(get_or_insert_function(builder.module, kind, store), [values, place, begins])
+        return builder.ctpop(builder.zext(builder.bitcast(begins, ir.IntType(_LANES)), _I64))
+
+    return types.uint64(times, types.uint64, starts, moments, types.uint64), generate
+
+
+def _from(builder: Any, first: Any) -> Any:
+    """``first``, ``first + 1``, ... in the lanes of a vector."""
+    lanes = ir.VectorType(first.type, _LANES)
+    some = builder.insert_element(lanes(ir.Undefined), first, _I32(0))
+    same = builder.shuffle_vector(some, lanes(ir.Undefined), ir.VectorType(_I32, _LANES)([0] * _LANES))
+    return builder.add(same, lanes(list(range(_LANES))))
+
+
+_note: Any = intrinsic(_note_typed)
+
+
 def _begin_moments(times: Array, runs: Array, begin: int, end: int, starts: Array, moments: Array) -> None:
     """The rows of ``[begin, end)`` that begin a moment, into ``starts``, and their times.
 
-    There is room for just those (:func:`count_moments`): a row is written before it is known whether it begins one,
-    so behind the last of them nothing more is done.
+    There is room for just those (:func:`count_moments`). Where the processor can put the chosen lanes of a vector
+    side by side, rows go by eight. One by one, a row is written before it is known whether it begins a moment, so
+    behind the last of them nothing more is done.
     """
     found, room = np.uint64(0), np.uint64(starts.size)
     run, row = place(runs, 0, runs.size, begin + 1) - 1, begin
     while found < room:
         while row >= runs[run + 1]:
             run += 1
-        before = times[row] - 1 if row == runs[run] else times[row - 1]
         stop = min(runs[run + 1], end)
+        if row == runs[run]:
+            starts[found], moments[found] = row, times[row]
+            found += np.uint64(1)
+            row += 1
+        while _COMPRESSES and row + _LANES <= stop:
+            found += _note(times, np.uint64(row), starts, moments, found)
+            row += _LANES
+        before = times[row - 1]
         for i in range(row, stop):
             if found == room:
                 break

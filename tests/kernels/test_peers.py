@@ -2,41 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
+from unittest import mock
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.kernels.peers import begin_moments, count_moments, next_moment, own, spread
+from workbench.kernels import peers
+from workbench.kernels.jit import jit
+from workbench.kernels.peers import count_moments, next_moment, own, spread
 from workbench.kernels.streaming import deal, stream
 
 
-def moments(times: list[int], runs: list[int], cut: int) -> list[int]:
+@cache
+def begin_moments(compresses: bool) -> Callable[..., None]:
+    """The kernel of a processor that puts lanes side by side, and of one that does not."""
+    with mock.patch.object(peers, "_COMPRESSES", compresses):
+        compiled = jit(peers._begin_moments, keep=False)
+        compiled(np.arange(1), np.array([0, 1]), 0, 1, np.zeros(1, np.int32), np.zeros(1, np.int64))
+    return compiled
+
+
+def moments(times: list[int], runs: list[int], cut: int, compresses: bool) -> list[int]:
     """Found in two parts, as by two threads."""
     found: list[int] = []
     for low, high in ((0, cut), (cut, len(times))):
         count = count_moments(np.array(times), np.array(runs), low, high)
         starts, when = np.full(count + 1, -1, np.int32), np.full(count + 1, -1)
-        begin_moments(np.array(times), np.array(runs), low, high, starts[:-1], when[:-1])
+        begin_moments(compresses)(np.array(times), np.array(runs), low, high, starts[:-1], when[:-1])
         assert starts[-1] == when[-1] == -1, "the next part's"
         assert when[:-1].tolist() == [times[row] for row in starts[:-1]]
         found += starts[:-1].tolist()
     return found
 
 
-def test_a_moment_begins_with_another_time_or_another_key() -> None:
+@pytest.mark.parametrize("compresses", [True, False])
+def test_a_moment_begins_with_another_time_or_another_key(compresses: bool) -> None:
     """The example of the module; and a key that begins with the time at which the one before it ended."""
     for cut in range(8):
-        assert moments([1, 1, 2, 2, 2, 2, 3], [0, 5, 7], cut) == [0, 2, 5, 6]
+        assert moments([1, 1, 2, 2, 2, 2, 3], [0, 5, 7], cut, compresses) == [0, 2, 5, 6]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=20), st.data())
-def test_moments_are_the_distinct_pairs_of_key_and_time(rows: list[tuple[int, int]], data: st.DataObject) -> None:
+@pytest.mark.parametrize("compresses", [True, False])
+@given(rows=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), min_size=1, max_size=60), data=st.data())
+def test_moments_are_the_distinct_pairs_of_key_and_time(
+    compresses: bool, rows: list[tuple[int, int]], data: st.DataObject
+) -> None:
     rows = sorted(rows)
     keys = [key for key, _ in rows]
     runs = [row for row in range(len(rows)) if row == 0 or keys[row] != keys[row - 1]] + [len(rows)]
-    found = moments([time for _, time in rows], runs, data.draw(st.integers(0, len(rows))))
+    found = moments([time for _, time in rows], runs, data.draw(st.integers(0, len(rows))), compresses)
     assert found == [rows.index(pair) for pair in sorted(set(rows))]
 
 
@@ -59,9 +78,9 @@ def test_the_next_moment_is_the_first_that_begins_there_or_later(rows: list[tupl
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.integers(0, 3))
-def test_every_row_has_the_value_of_its_moment_and_no_other_row_is_touched(peers: list[int], before: int) -> None:
-    at = np.cumsum([before, *peers]).astype(np.int32)
-    values = np.arange(len(peers)) + 10.0
+def test_every_row_has_the_value_of_its_moment_and_no_other_row_is_touched(sizes: list[int], before: int) -> None:
+    at = np.cumsum([before, *sizes]).astype(np.int32)
+    values = np.arange(len(sizes)) + 10.0
     whole: Any = np.full(int(at[-1]) + 4, -1.0)
     spread(values, at, whole[before : at[-1]])
     dealt: Any = np.full(int(at[-1]) + 4, -1.0)
@@ -72,6 +91,6 @@ def test_every_row_has_the_value_of_its_moment_and_no_other_row_is_touched(peers
     stream(values, streamed[1:-1])
     assert streamed.tolist() == [-1.0, *values, -1.0]
     expected = (
-        [-1.0] * before + [value for value, n in zip(values, peers, strict=True) for _ in range(n)] + [-1.0] * 4
+        [-1.0] * before + [value for value, n in zip(values, sizes, strict=True) for _ in range(n)] + [-1.0] * 4
     )
     assert whole.tolist() == dealt.tolist() == expected
