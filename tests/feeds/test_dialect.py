@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gzip
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from workbench.errors import AmbiguousError, SourceError
+from workbench.feeds import clocks
 from workbench.feeds.dialect import Dialect
 from workbench.feeds.formats import read_block, scan
 from workbench.session.sources import Source, make_source, source_arguments
@@ -74,6 +77,18 @@ def test_what_a_german_excel_writes(tmp_path: Path, encoding: str) -> None:
         ("when,v\n1.3.24 10:00,1\n", {"time_format": "dd.MM.yy HH:mm"}, {"v": 1}),
         ("when,v\n20240301100000,1\n", {"time_format": "yyyyMMddHHmmss"}, {"v": 1}),
         ("when,v\n01-Mar-2024 10:00:00,1\n", {"time_format": "dd-MMM-yyyy HH:mm:ss"}, {"v": 1}),
+        (
+            "when,v\n01/Mar/2024:11:00:00 +0100,1\n02/Mar/2024:10:00:00 -0530,1\n",
+            {"time_format": "dd/MMM/yyyy:HH:mm:ss Z"},
+            {"v": 1},
+        ),
+        (
+            'when,v\n"Fri, 01 Mar 2024 10:00:00 GMT",1\n',
+            {"time_format": "EEE, dd MMM yyyy HH:mm:ss Z"},
+            {"v": 1},
+        ),
+        ("when,v\n01.03.2024 11:30+01:30,1\n", {"time_format": "dd.MM.yyyy HH:mmZ"}, {"v": 1}),
+        ("when,v\n01 March 2024 10:00,1\n", {"time_format": "dd MMMM yyyy HH:mm"}, {"v": 1}),
         ('when,v\n"2024-03-01 10:00:00,000",1\n', {"time_format": "yyyy-MM-dd HH:mm:ss,SSSSSS"}, {"v": 1}),
         ("when, v\n2024-03-01 10:00, 5\n", {}, {"v": 5}),
         ("when,a b,größe\n2024-03-01 10:00,x,1\n", {}, {"a b": "x", "größe": 1}),
@@ -85,6 +100,39 @@ def test_what_is_found_out(tmp_path: Path, content: str, options: dict[str, Any]
     assert source.dialect.options() == options
     first = rows_of(source)[0]
     assert {**first, "when": first["when"].replace(tzinfo=UTC)} == {"when": TEN, **row}
+
+
+@given(
+    st.datetimes(datetime(2000, 1, 1), datetime(2068, 12, 31)),
+    st.integers(-15 * 60, 15 * 60),
+    st.sampled_from(
+        [
+            "%Y-%m-%d %H:%M:%S.%f",
+            "%d/%b/%Y:%H:%M:%S %z",
+            "%A %d %B %Y %I:%M %p",
+            "%a, %d %b %Y %H:%M:%S %z",
+            "%y%m%d%H%M%S",
+        ]
+    ),
+)
+def test_formats_of_python_mean_what_they_mean_there(moment: datetime, minutes: int, format: str) -> None:
+    text = moment.replace(tzinfo=timezone(timedelta(minutes=minutes))).strftime(format)
+    read = clocks.read(pa.array([text, None]), format).to_pylist()
+    expected = datetime.strptime(text, format)
+    assert read == [expected if expected.tzinfo else expected.replace(tzinfo=UTC), None]
+
+
+def test_what_is_no_such_time() -> None:
+    """No such zone, no such name; and `May` is not asked about, short and whole as it is."""
+    for text, format in (
+        ("01/Mar/2024 10:00 +1600", "%d/%b/%Y %H:%M %z"),
+        ("01/Mar/2024 10:00 CET", "%d/%b/%Y %H:%M %z"),
+        ("Freitag 01 March 2024", "%A %d %B %Y"),
+        ("01 Mar 2024", "%d %B %Y"),
+    ):
+        with pytest.raises(pa.ArrowInvalid, match="is no time like"):
+            clocks.read(pa.array([text]), format)
+    assert clocks.guesses(pa.array(["01 May 2024", "31 May 2024"])) == ("dd MMM yyyy",)
 
 
 def test_a_packed_file_is_read_as_it_lies(tmp_path: Path) -> None:

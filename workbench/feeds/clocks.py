@@ -1,6 +1,7 @@
 """Times as people and programs write them into files: formats such as ``dd.MM.yyyy HH:mm``, seconds since 1970.
 
-Letters are Spark's; one letter or two, numbers may have one digit or two. ``%d.%m.%Y`` of Python means the same.
+Letters are Spark's; one letter or two, numbers may have one digit or two. ``%d.%m.%Y`` of Python means the same. A
+zone is a distance from UTC, or UTC by name; the day of the week is read and not looked at.
 """
 
 from __future__ import annotations
@@ -18,16 +19,24 @@ import pyarrow.compute as pc
 from workbench.errors import SourceError
 from workbench.feeds.times import MICROS
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_FULL = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_MONTHS = tuple(name[:3] for name in _FULL)
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_ZONE = ("zone", r"[+-]\d{2}:?\d{2}|z|utc|gmt")
 #: What a run of a letter reads, by the part of the time that it gives.
 _READS = {
     "yyyy": ("year", r"\d{4}"), "yy": ("short", r"\d{2}"), "MMM": ("name", "|".join(_MONTHS)),
     "M": ("month", r"\d{1,2}"), "d": ("day", r"\d{1,2}"), "H": ("hour", r"\d{1,2}"), "h": ("half", r"\d{1,2}"),
     "m": ("minute", r"\d{2}"), "s": ("second", r"\d{2}"), "S": ("fraction", r"\d{1,6}"), "a": ("noon", "am|pm"),
+    "MMMM": ("full", "|".join(_FULL)), "Z": _ZONE, "X": _ZONE, "XXX": _ZONE,
+    "EEE": ("weekday", "|".join(name[:3] for name in _WEEKDAYS)), "EEEE": ("weekday", "|".join(_WEEKDAYS)),
 }  # fmt: skip
 _PYTHON = {
     "%Y": "yyyy", "%y": "yy", "%m": "MM", "%b": "MMM", "%d": "dd", "%H": "HH", "%I": "hh", "%M": "mm", "%S": "ss",
-    "%f": "SSSSSS", "%p": "a",
+    "%f": "SSSSSS", "%p": "a", "%B": "MMMM", "%z": "Z", "%a": "EEE", "%A": "EEEE",
 }  # fmt: skip
 #: Ticks a second of numbers that count from 1970.
 EPOCHS = {"epoch s": 1, "epoch ms": 1_000, "epoch us": 1_000_000, "epoch ns": 1_000_000_000}
@@ -36,13 +45,14 @@ _PLAUSIBLE = (631_152_000, 4_102_444_800)
 _DAYS = (
     "dd.MM.yyyy", "dd.MM.yy", "dd/MM/yyyy", "MM/dd/yyyy", "dd/MM/yy", "MM/dd/yy", "yy/MM/dd", "dd-MM-yyyy",
     "MM-dd-yyyy", "dd-MM-yy", "MM-dd-yy", "yy-MM-dd", "yyyy-MM-dd", "yyyy/MM/dd", "yyyy.MM.dd", "yyyyMMdd",
-    "dd-MMM-yyyy", "dd-MMM-yy", "dd MMM yyyy", "dd/MMM/yyyy", "MMM dd, yyyy", "MMM dd yyyy",
+    "dd-MMM-yyyy", "dd-MMM-yy", "dd MMM yyyy", "dd/MMM/yyyy", "MMM dd, yyyy", "MMM dd yyyy", "dd MMMM yyyy",
+    "MMMM dd, yyyy", "EEE, dd MMM yyyy",
 )  # fmt: skip
 _CLOCKS = (
     "HH:mm", "HH:mm:ss", "HH:mm:ss.SSSSSS", "HH:mm:ss,SSSSSS", "hh:mm a", "hh:mm:ss a", "hh:mma", "HHmm", "HHmmss",
 )  # fmt: skip
 _GAPS = (" ", "'T'", ", ", ":")
-_CLOCKED = ("", "HHmmss", *map("".join, product(_GAPS, _CLOCKS)))
+_CLOCKED = ("", "HHmmss", *map("".join, product(_GAPS, _CLOCKS, ("", " Z", "Z"))))
 _HINT = "such as 'dd.MM.yyyy HH:mm', 'MM/dd/yyyy hh:mm a', '%d.%m.%Y' or 'epoch ms'"
 _DAY = 86_400
 
@@ -63,7 +73,9 @@ def guesses(texts: Any, formats: tuple[str, ...] | None = None) -> tuple[str, ..
         days = [day for day in _DAYS if re.match(_pattern(day).removesuffix("$"), first)]
         formats = tuple(day + clock for day in days for clock in _CLOCKED)
         formats = tuple(each for each in formats if re.match(_pattern(each), first))
-    return tuple(each for each in formats if fits(texts, each))
+    fitting = [each for each in formats if fits(texts, each)]
+    # `May` is short and whole.
+    return tuple(each for each in fitting if "MMMM" not in each or each.replace("MMMM", "MMM") not in fitting)
 
 
 def epochs(numbers: Any) -> tuple[str, ...]:
@@ -94,8 +106,8 @@ def fits(column: Any, format: str) -> bool:
 def read(column: Any, format: str) -> Any:
     """Instants in microseconds, UTC, of texts in a format, or of numbers since 1970; NULL stays NULL.
 
-    Two digits of a year are those of 2000 to 2099. Raises pyarrow's ArrowInvalid that names the first value that is
-    no such time, or has more digits than microseconds.
+    Two digits of a year are those of 2000 to 2099; without a zone a time counts as UTC. Raises pyarrow's ArrowInvalid
+    that names the first value that is no such time, or has more digits than microseconds.
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -110,18 +122,32 @@ def read(column: Any, format: str) -> Any:
     days, exist = _days(parts)
     seconds, clock = _seconds(parts, len(column))
     micros = _numbers(pc.utf8_rpad(parts["fraction"], 6, "0")) if "fraction" in parts else 0
-    wrong = column.is_valid().to_numpy(zero_copy_only=False) & ~(_flags(fits) & exist & clock)
+    ahead, zone = _offsets(parts, len(column))
+    wrong = column.is_valid().to_numpy(zero_copy_only=False) & ~(_flags(fits) & exist & clock & zone)
     if wrong.any():
         raise pa.ArrowInvalid(f"'{column[int(np.argmax(wrong))]}' is no time like `{format}`")
-    total = (days * _DAY + seconds) * 1_000_000 + micros
+    total = (days * _DAY + seconds - ahead) * 1_000_000 + micros
     return pa.array(total, pa.int64(), mask=~_flags(column.is_valid())).cast(MICROS)
+
+
+def _offsets(parts: dict[str, Any], length: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Seconds by which the clock of a zone is ahead of UTC, and whether there may be such a zone."""
+    zero = np.zeros(length, np.int64)
+    if "zone" not in parts:
+        return zero, zero == 0
+    signed = pc.match_substring_regex(pc.coalesce(parts["zone"], ""), r"^[+-]")
+    digits = pc.replace_substring(pc.if_else(signed, parts["zone"], "+0000"), ":", "")
+    hours, minutes = (_numbers(pc.utf8_slice_codeunits(digits, low, low + 2)) for low in (1, 3))
+    west = _flags(pc.starts_with(digits, "-"))
+    return np.where(west, -1, 1) * (hours * 60 + minutes) * 60, (hours <= 15) & (minutes < 60)
 
 
 def _days(parts: dict[str, Any]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     """Days since 1970, and whether there is such a day."""
     year = _numbers(parts["year"]) if "year" in parts else _numbers(parts["short"]) + 2000
-    if "name" in parts:
-        names = pc.utf8_lower(parts["name"])
+    written = next((name for name in ("name", "full") if name in parts), None)
+    if written is not None:
+        names = pc.utf8_slice_codeunits(pc.utf8_lower(parts[written]), 0, 3)
         month = pc.index_in(names, value_set=pa.array(_MONTHS)).fill_null(0).to_numpy() + 1
     else:
         month = _numbers(parts["month"])
@@ -194,7 +220,8 @@ def _pattern(format: str) -> str:
         if letters is None:
             parts.append(re.escape(match[0] if match[1] is None else match[1]))
             continue
-        found = _READS.get(letters) or (_READS.get(letters[0]) if len(letters) <= 2 or letters[0] == "S" else None)
+        short = letters[0] if len(letters) <= 2 or letters[0] == "S" else "EEE" if letters == "E" else ""
+        found = _READS.get(letters) or _READS.get(short)
         if found is None:
             raise SourceError(f"the time format `{format}` has `{letters}`, which is not known", hint=_HINT)
         if found[0] in seen:
@@ -202,7 +229,7 @@ def _pattern(format: str) -> str:
         seen.add(found[0])
         digits = rf"\d{{{len(letters)}}}" if _adjacent(format, match) else found[1]
         parts.append(f"(?P<{found[0]}>{digits})")
-    for some in (("year", "short"), ("month", "name"), ("day",)):
+    for some in (("year", "short"), ("month", "name", "full"), ("day",)):
         if not seen.intersection(some):
             raise SourceError(f"the time format `{format}` has no {some[0]}", hint=_HINT)
     if ("half" in seen) != ("noon" in seen):
