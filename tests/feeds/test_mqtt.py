@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,6 +119,26 @@ def test_messages_are_not_acknowledged_before_they_are_in_the_journal(
         with pytest.raises(SourceError, match=r"cannot write the journal of the topic `full`: .*no space left"):
             feed.advance(subscriber.position, None)
     with subscriber.run() as feed:
+        assert subscriber.take(feed, 2) == [1, 2]
+
+
+def test_what_is_on_its_way_into_the_journal_at_a_stop_counts_once(
+    broker: Mosquitto, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscriber, writing = Subscriber(broker, "slow", tmp_path / "own"), threading.Event()
+    with subscriber.run() as feed:
+        append = feed._journal.append
+
+        def slowly(records: Any) -> None:
+            writing.set()
+            time.sleep(0.5)
+            append(records)
+
+        monkeypatch.setattr(feed._journal, "append", slowly)
+        broker.send("slow", numbers(1))
+        assert writing.wait(LONG)
+    with subscriber.run() as feed:
+        broker.send("slow", numbers(2))
         assert subscriber.take(feed, 2) == [1, 2]
 
 

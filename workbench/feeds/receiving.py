@@ -76,13 +76,13 @@ class Receiver:
         client.loop_start()
 
     def stop(self) -> None:
-        """Disconnect. What is not in the journal is not acknowledged: the broker sends it again."""
+        """Write and acknowledge what has come, then disconnect. The broker sends again what comes meanwhile."""
         if self._client is None:
             return
-        self._client.disconnect()
-        self._client.loop_stop()
         self._inbox.put(None)
         self._writer.join()
+        self._client.disconnect()
+        self._client.loop_stop()
 
     def _connect(self, client: Any, data: Any, flags: Any, reason: Any, properties: Any) -> None:
         if reason.is_failure:
