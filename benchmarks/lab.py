@@ -250,11 +250,15 @@ def write_notebook(path: Path, sources: Sequence[str]) -> Path:
     return path
 
 
-def end_kernels(url: str, notebooks: Collection[str] | None = None) -> None:
-    """End the kernels of some notebooks of a server, by their paths, or all of them."""
-    for session in json.load(_request(f"{url}/api/sessions")):
-        if notebooks is None or session["path"] in notebooks:
-            _request(f"{url}/api/sessions/{session['id']}", "DELETE").close()
+def sessions(url: str) -> set[str]:
+    """The notebooks of a server that have a kernel, by the ids of their sessions."""
+    return {session["id"] for session in json.load(_request(f"{url}/api/sessions"))}
+
+
+def end_kernels(url: str, keep: Collection[str] = ()) -> None:
+    """End the kernels of a server, but for some :func:`sessions`."""
+    for session in sessions(url) - set(keep):
+        _request(f"{url}/api/sessions/{session}", "DELETE").close()
 
 
 def _request(url: str, method: str = "GET") -> Any:

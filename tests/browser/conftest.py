@@ -11,7 +11,16 @@ from typing import Any
 
 import pytest
 
-from benchmarks.lab import CHROMIUM, REPOSITORY, LabPage, end_kernels, find_chromium, open_chromium, open_jupyter
+from benchmarks.lab import (
+    CHROMIUM,
+    REPOSITORY,
+    LabPage,
+    end_kernels,
+    find_chromium,
+    open_chromium,
+    open_jupyter,
+    sessions,
+)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -52,8 +61,9 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
 
 @contextmanager
 def opener(chromium: Any, jupyter: tuple[str, Path], screenshots: Path) -> Iterator[Callable[..., LabPage]]:
-    """What ``lab`` gives, until the end of the block; then its pages and kernels end, and no others."""
+    """What ``lab`` gives, until the end of the block; then its pages end, and all kernels begun meanwhile."""
     url, root = jupyter
+    before = sessions(url)
     contexts = []
     notebooks = set()
 
@@ -71,7 +81,7 @@ def opener(chromium: Any, jupyter: tuple[str, Path], screenshots: Path) -> Itera
     yield open_
     for context in contexts:
         context.close()
-    end_kernels(url, notebooks)
+    end_kernels(url, before)
     for name in notebooks:
         (root / name).unlink()
 
