@@ -34,6 +34,7 @@ LOCAL_BUCKETS = 8
 _JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 _LOOPBACK = "127.0.0.1"
+#: Whether Spark runs a micro-batch without rows to close windows of its own.
 _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 _lock = threading.RLock()
