@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
 from numba.core import types
+from numba.core.cgutils import get_or_insert_function
 from numba.extending import intrinsic
 
 from workbench.kernels.jit import jit
@@ -21,6 +23,9 @@ Array = npt.NDArray[Any]
 
 #: Bytes to a line of the caches.
 _LINE = 64
+#: Whether the processor has an instruction that deals the lanes of a line anew.
+_DEALS = bool(get_host_cpu_features().get("avx512f"))
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
 def _streamed(builder: Any, value: Any, data: Any, index: Any, size: int) -> None:
@@ -45,23 +50,64 @@ def _write_typed(context: Any, array: Any, index: Any, value: Any) -> Any:
 
 
 def _write_line_typed(context: Any, array: Any, index: Any, values: Any, owners: Any) -> Any:
-    """``array[index + j] = values[owners[index + j]]`` for a line of elements; ``array[index]`` begins a line."""
+    """``array[index + j] = values[owners[index + j]]`` for a line of elements; ``array[index]`` begins a line.
+
+    No owner is less than the one before it, or more than one further; ``values`` has room for a line behind them.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out, read, own = (
             context.make_array(signature.args[place])(context, builder, arguments[place]).data for place in (0, 2, 3)
         )
+        first = builder.gep(own, [arguments[1]])
         count = _LINE * 8 // array.dtype.bitwidth
-        line = ir.Constant(ir.VectorType(context.get_data_type(array.dtype), count), ir.Undefined)
-        for lane in range(count):
-            place = builder.add(arguments[1], ir.Constant(ir.IntType(64), lane))
-            owner = builder.zext(builder.load(builder.gep(own, [place])), ir.IntType(64))
-            value = builder.load(builder.gep(read, [owner]))
-            line = builder.insert_element(line, value, ir.Constant(ir.IntType(32), lane))
+        if _DEALS and array.dtype == types.float64:
+            line = _permuted(builder, read, first)
+        else:
+            line = ir.Constant(ir.VectorType(context.get_data_type(array.dtype), count), ir.Undefined)
+            for lane in range(count):
+                owner = builder.zext(builder.load(builder.gep(first, [_I64(lane)])), _I64)
+                line = builder.insert_element(line, builder.load(builder.gep(read, [owner])), _I32(lane))
         _streamed(builder, line, out, arguments[1], _LINE)
         return context.get_dummy_value()
 
     return types.none(array, types.uint64, values, owners), generate
+
+
+def _copy_line_typed(context: Any, array: Any, index: Any, values: Any) -> Any:
+    """``array[index + j] = values[index + j]`` for a line of elements; ``array[index]`` begins a line."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, read = (
+            context.make_array(signature.args[place])(context, builder, arguments[place]).data for place in (0, 2)
+        )
+        width = array.dtype.bitwidth // 8
+        kind = ir.VectorType(context.get_data_type(array.dtype), _LINE // width)
+        line = _loaded(builder, builder.gep(read, [arguments[1]]), kind, width)
+        _streamed(builder, line, out, arguments[1], _LINE)
+        return context.get_dummy_value()
+
+    return types.none(array, types.uint64, values), generate
+
+
+def _loaded(builder: Any, place: Any, kind: Any, align: int) -> Any:
+    found = builder.load(builder.bitcast(place, kind.as_pointer()))
+    found.align = align
+    return found
+
+
+def _permuted(builder: Any, read: Any, first: Any) -> Any:
+    """Eight values by their owners from ``first`` on: from a line that begins with the first owner's, in one step."""
+    places, line = ir.VectorType(_I64, 8), ir.VectorType(ir.DoubleType(), 8)
+
+    begin = builder.zext(builder.load(first), _I64)
+    owner = first.type.pointee
+    owners = builder.zext(_loaded(builder, first, ir.VectorType(owner, 8), owner.width // 8), places)
+    begins = builder.insert_element(places(ir.Undefined), begin, _I32(0))
+    begins = builder.shuffle_vector(begins, places(ir.Undefined), ir.VectorType(_I32, 8)([0] * 8))
+    kind = ir.FunctionType(line, [line, places])
+    permute = get_or_insert_function(builder.module, kind, "llvm.x86.avx512.permvar.df.512")
+    return builder.call(permute, [_loaded(builder, builder.gep(read, [begin]), line, 8), builder.sub(owners, begins)])
 
 
 def _settle_typed(context: Any) -> Any:
@@ -74,24 +120,38 @@ def _settle_typed(context: Any) -> Any:
 
 _write: Any = intrinsic(_write_typed)
 _write_line: Any = intrinsic(_write_line_typed)
+_copy_line: Any = intrinsic(_copy_line_typed)
 #: A statement behind the last write: it is where other threads see it.
 settle: Any = intrinsic(_settle_typed)
 
 
+def _lines(out: Array) -> tuple[int, int]:
+    """Between which elements ``out`` is whole lines. A store of one is one of eight."""
+    head = min((-out.ctypes.data % _LINE) // out.itemsize, out.size)
+    return head, out.size - (out.size - head) % (_LINE // out.itemsize)
+
+
+_whole = jit(_lines)
+
+
 def _stream(values: Array, out: Array) -> None:
     """``out[:] = values``, past the caches; :func:`settle` after the last one."""
-    for j in range(out.size):
+    head, behind = _whole(out)
+    for j in range(head):
+        _write(out, np.uint64(j), values[j])
+    for j in range(head, behind, _LINE // out.itemsize):
+        _copy_line(out, np.uint64(j), values)
+    for j in range(behind, out.size):
         _write(out, np.uint64(j), values[j])
 
 
 def _deal(values: Array, owners: Array, out: Array) -> None:
-    """``out[j] = values[owners[j]]``, likewise; ``owners`` are not negative.
+    """``out[j] = values[owners[j]]``, likewise.
 
-    A store of a whole line is one of eight, and whatever computes next need not wait until they have gone.
+    ``owners`` begin with 0, and none is less than the one before it or more than one further. There is room for a
+    line of values behind those that are owned.
     """
-    head = min((-out.ctypes.data % _LINE) // out.itemsize, out.size)
-    lines = (out.size - head) * out.itemsize // _LINE
-    behind = head + lines * (_LINE // out.itemsize)
+    head, behind = _whole(out)
     for j in range(head):
         _write(out, np.uint64(j), values[np.uint64(owners[j])])
     for j in range(head, behind, _LINE // out.itemsize):

@@ -86,7 +86,7 @@ def test_every_row_has_the_value_of_its_moment_and_no_other_row_is_touched(sizes
     dealt: Any = np.full(int(at[-1]) + 4, -1.0)
     owners = np.full(int(at[-1]) - before + 3, -1, np.int16)
     own(at, owners)
-    deal(values, owners, dealt[before : at[-1]])
+    deal(np.append(values, np.full(8, np.nan)), owners, dealt[before : at[-1]])  # with room for a line
     streamed = np.full(len(values) + 2, -1.0)
     stream(values, streamed[1:-1])
     assert streamed.tolist() == [-1.0, *values, -1.0]

@@ -29,6 +29,8 @@ from workbench.codegen.text import KernelText
 
 #: Rows at a time: of few rows each, of all frames.
 _NEAR_TILE, _TILE = 1024, 2048
+#: Results that fill a line of the caches, which dealing reads at a time: there is room for them behind a tile.
+_LINE = 8
 #: Rows of the moments of a tile up to which each is dealt its result; where there are more, they are spread.
 _ROWS = 4 * _TILE
 #: Windows that begin one after the other, or at the same row, from which on they are told by two bounds.
@@ -189,7 +191,7 @@ def _opening(t: KernelText) -> None:
     )
     t.each("    front# = np.empty((frames, room), x#.dtype)")
     t.each("    back# = np.empty(frames, x#.dtype)")
-    t.each(f"    w#, held# = np.empty({_TILE}, x#.dtype), np.empty({_TILE}, x#.dtype)")
+    t.each(f"    w#, held# = np.empty({_TILE + _LINE}, x#.dtype), np.empty({_TILE}, x#.dtype)")
     if t.kind.name == "sum_float":
         t(f"    owners, tails = np.empty({_ROWS + 3}, np.int16), np.empty({_TILE}, np.float64)")
     t.stack_room("    ")
