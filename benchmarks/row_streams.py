@@ -63,12 +63,15 @@ class Stream:
         """One pass; every batch's results go into the same buffer (of whole batches only: the last may be cut)."""
         for piece in self._pieces:
             out = self._buffer if len(piece) == self.batch else np.empty((len(self.sizes), len(piece)), piece.dtype)
-            self._push(piece, out)
+            self._push(piece, out, False)
 
     def large(self) -> None:
-        """One pass; all results are kept, batch after batch, in one array that is there already."""
+        """One pass; all results are kept, batch after batch, in one array that is there already.
+
+        Running sums go past the caches, as the array is larger; other windows gain nothing by that.
+        """
         for piece, out in zip(self._pieces, self._large, strict=True):
-            self._push(piece, out)
+            self._push(piece, out, True)
 
     @cached_property
     def _large(self) -> list[Array]:
@@ -84,18 +87,18 @@ class Stream:
         push = _pusher(self._aggregate, self.sizes)
         parts = [np.empty((len(self.sizes), len(piece)), piece.dtype) for piece in self._pieces]
         for piece, part in zip(self._pieces, parts, strict=True):
-            push(piece, part)
+            push(piece, part, False)
         return np.concatenate(parts, axis=1)
 
 
-def _pusher(aggregate: Aggregate, sizes: Sequence[int]) -> Callable[[Array, Array], object]:
-    """Windows from the first row on: ``push(rows, results)``."""
+def _pusher(aggregate: Aggregate, sizes: Sequence[int]) -> Callable[..., object]:
+    """Windows from the first row on: ``push(rows, results, past)``."""
     from workbench.codegen import RowWindows, RunningSums
 
     if aggregate.kind == FAST.kind or (aggregate.kind == "count" and len(sizes) == 1):
         return RunningSums(sizes, aggregate.dtype).push
     windows = RowWindows(aggregate.kind, sizes, [aggregate.dtype])
-    return lambda rows, results: windows.push((rows,), (results,))
+    return lambda rows, results, past: windows.push((rows,), (results,))
 
 
 def check(aggregate: Aggregate, column: Array, sizes: Sequence[int], batch: int) -> None:

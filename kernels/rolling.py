@@ -15,7 +15,8 @@ import numpy as np
 
 from workbench.kernels.combine import MINUS
 from workbench.kernels.jit import jit
-from workbench.kernels.scan import prefix_difference
+from workbench.kernels.scan import prefix_difference, prefix_difference_past
+from workbench.kernels.streaming import settle
 
 
 @jit
@@ -76,13 +77,20 @@ def _careful(comes: Any, leaves: Any, out: Any, total: Any, counts: Any) -> Any:
 
 
 @jit
-def running_integers(comes: Any, leaves: Any, out: Any, total: Any) -> Any:
-    """Sums of windows from the rows that come and those that leave; the last one. Modulo the width of the type."""
+def running_integers(comes: Any, leaves: Any, out: Any, total: Any, past: Any) -> Any:
+    """Sums of windows from the rows that come and those that leave; the last one. Modulo the width of the type.
+
+    ``past``: they go past the caches.
+    """
+    if past:
+        total = prefix_difference_past(comes, leaves, out, total)
+        settle()
+        return total
     return prefix_difference(comes, leaves, out, total)
 
 
 @jit
-def running_floats(comes: Any, leaves: Any, out: Any, total: Any, counts: Any, tile: Any) -> Any:
+def running_floats(comes: Any, leaves: Any, out: Any, total: Any, counts: Any, tile: Any, past: Any) -> Any:
     """The same of floats, ``tile`` rows at a time.
 
     ``total`` is the sum of the finite values in the window before the first row, ``counts`` how many others there
@@ -91,9 +99,12 @@ def running_floats(comes: Any, leaves: Any, out: Any, total: Any, counts: Any, t
     for low in range(0, comes.size, tile):
         high = min(low + tile, comes.size)
         if counts == 0:
-            reached = prefix_difference(comes[low:high], leaves[low:high], out[low:high], total)
+            x, y, z = comes[low:high], leaves[low:high], out[low:high]
+            reached = prefix_difference_past(x, y, z, total) if past else prefix_difference(x, y, z, total)
             if reached - reached == 0.0:
                 total = reached
                 continue
         total, counts = _careful(comes[low:high], leaves[low:high], out[low:high], total, counts)
+    if past:
+        settle()
     return total, counts

@@ -16,6 +16,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from workbench.kernels.jit import jit
+from workbench.kernels.streaming import beyond
 
 #: Bytes of one vector: two registers of 128 bits or one of 256.
 LANE_BYTES = 32
@@ -75,16 +76,24 @@ def _vector_scan(name: str, reverse: bool) -> Any:
     return intrinsic(typed)
 
 
-def _vector_difference_typed(context: Any, comes: Any, leaves: Any, target: Any, carry: Any) -> Any:
-    """``scan(comes, leaves, target, carry) -> carry``: sums of ``comes - leaves``."""
-    return carry(comes, leaves, target, carry), _Scan("add", reverse=False).generate
+def _vector_difference(past: bool) -> Any:
+    """An intrinsic ``scan(comes, leaves, target, carry) -> carry``: sums of ``comes - leaves``.
+
+    ``past``: they go past the caches, to a target that begins at a whole vector.
+    """
+
+    def typed(context: Any, comes: Any, leaves: Any, target: Any, carry: Any) -> Any:
+        return carry(comes, leaves, target, carry), _Scan("add", reverse=False, past=past).generate
+
+    typed.__name__ = f"vector_difference_{'past' if past else 'cached'}"
+    return intrinsic(typed)
 
 
 class _Scan:
     """Generates the vector loop of a scan; its arguments are one array or two to subtract, the target, the carry."""
 
-    def __init__(self, name: str, reverse: bool) -> None:
-        self.name, self.reverse = name, reverse
+    def __init__(self, name: str, reverse: bool, past: bool = False) -> None:
+        self.name, self.reverse, self.past = name, reverse, past
 
     def generate(self, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         """IR of the scan; the carry behind it."""
@@ -132,7 +141,10 @@ class _Scan:
                 value, last = self._combine(total, value), self._combine(total, last)
             total = last
             stored = builder.store(self._combine(before, value), target)
-            stored.align = self._kind.bitwidth // 8
+            if self.past:
+                beyond(stored, LANE_BYTES)
+            else:
+                stored.align = self._kind.bitwidth // 8
         builder.store(self._combine(before, total), carry)
 
     def _scanned(self, sources: list[Any]) -> Any:
@@ -225,12 +237,12 @@ def _suffix(name: str) -> Callable[[Any, Any, Any], Any]:
     return compiled
 
 
-_vector_difference: Any = intrinsic(_vector_difference_typed)
+_cached, _past = _vector_difference(past=False), _vector_difference(past=True)
 
 
 def _differences(comes: Any, leaves: Any, target: Any, carry: Any) -> Any:
     one = comes.dtype.type
-    carry = _vector_difference(comes, leaves, target, carry)
+    carry = _cached(comes, leaves, target, carry)
     for i in range(comes.size - comes.size % (LANE_BYTES // comes.itemsize), comes.size):
         carry = one(carry + one(comes[i] - leaves[i]))
         target[i] = carry
@@ -239,6 +251,23 @@ def _differences(comes: Any, leaves: Any, target: Any, carry: Any) -> Any:
 
 #: ``prefix_difference(comes, leaves, target, carry)``: :func:`prefix_add` of ``comes - leaves``.
 prefix_difference: Callable[[Any, Any, Any, Any], Any] = jit(_differences)
+
+
+def _differences_past(comes: Any, leaves: Any, target: Any, carry: Any) -> Any:
+    one = comes.dtype.type
+    head = min(-target.ctypes.data % LANE_BYTES // target.itemsize, target.size)
+    for i in range(head):
+        carry = one(carry + one(comes[i] - leaves[i]))
+        target[i] = carry
+    carry = _past(comes[head:], leaves[head:], target[head:], carry)
+    for i in range(target.size - (target.size - head) % (LANE_BYTES // target.itemsize), target.size):
+        carry = one(carry + one(comes[i] - leaves[i]))
+        target[i] = carry
+    return carry
+
+
+#: The same past the caches (:mod:`workbench.kernels.streaming`).
+prefix_difference_past: Callable[[Any, Any, Any, Any], Any] = jit(_differences_past)
 
 #: Each ``prefix_*(source, target, carry)`` writes ``target[i] = carry . source[0] . ... . source[i]``, each
 #: ``suffix_*`` writes ``target[i] = source[i] . ... . source[-1] . carry``; both return the last combination. The

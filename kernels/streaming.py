@@ -31,9 +31,13 @@ _I32, _I64 = ir.IntType(32), ir.IntType(64)
 def _streamed(builder: Any, value: Any, data: Any, index: Any, size: int) -> None:
     """Store a value of ``size`` bytes, which is the alignment of its place."""
     place = builder.bitcast(builder.gep(data, [index]), value.type.as_pointer())
-    stored = builder.store(value, place)
-    stored.align = size
-    stored.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+    beyond(builder.store(value, place), size)
+
+
+def beyond(stored: Any, align: int) -> None:
+    """Make a store one past the caches; its place is a multiple of ``align``, the bytes that are stored."""
+    stored.align = align
+    stored.set_metadata("nontemporal", stored.module.add_metadata([_I32(1)]))
 
 
 def _write_typed(context: Any, array: Any, index: Any, value: Any) -> Any:

@@ -21,12 +21,18 @@ def short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pushed(sums: RunningSums, values: np.ndarray, cuts: list[int]) -> np.ndarray:
-    """Pushed in batches, every second of them one that may be written to, which it is behind the back of the sums."""
+    """Pushed in batches, every second of them one that may be written to, which it is behind the back of the sums.
+
+    Of each three batches one goes past the caches, to a place that is as little aligned as any.
+    """
     parts = []
     for number, part in enumerate(np.split(values, sorted(min(cut, len(values)) for cut in cuts))):
         batch = part.copy()
         batch.flags.writeable = number % 2 == 0
-        parts.append(sums.push(batch))
+        room = np.full((len(sums.sizes), len(part) + 3), 55, sums.dtype)
+        out = room[:, 1 : 1 + len(part)] if number % 3 == 0 else None
+        parts.append(sums.push(batch, out, past=out is not None))
+        assert (np.delete(room, np.s_[1 : 1 + len(part)], axis=1) == 55).all()
         if batch.flags.writeable:
             batch[:] = 77
     return np.concatenate(parts, axis=1)

@@ -115,26 +115,30 @@ class RunningSums:
         self._counts = [0 for _ in self.sizes]
         self._since = [0 for _ in self.sizes]
 
-    def push(self, values: Array, out: Array | None = None) -> Array:
-        """The sums that end at each of the next rows, ``[window, row]``, in ``out`` where it is given."""
+    def push(self, values: Array, out: Array | None = None, past: bool = False) -> Array:
+        """The sums that end at each of the next rows, ``[window, row]``, in ``out`` where it is given.
+
+        ``past``: written past the caches, which is faster where ``out`` is a part of an array that is larger than
+        these, and slower where the sums are read soon.
+        """
         values = np.ascontiguousarray(values, self.dtype)
         comes = sealed(values)
         if out is None:
             out = np.empty((len(self.sizes), len(values)), self.dtype)
         for q, size in enumerate(self.sizes):
             for low, high, leaves in self._rows.leaving(size, comes):
-                self._step(q, comes[low:high], sealed(leaves), out[q, low:high])
+                self._step(q, comes[low:high], sealed(leaves), out[q, low:high], past)
         self._rows.append(values)
         if self.dtype.kind == "f":
             self._refresh(len(values))
         return out
 
-    def _step(self, q: int, comes: Array, leaves: Array, out: Array) -> None:
+    def _step(self, q: int, comes: Array, leaves: Array, out: Array, past: bool) -> None:
         total = self._totals[q]
         if self.dtype.kind == "i":
-            self._totals[q] = self._kernels.running_integers(comes, leaves, out, total)
+            self._totals[q] = self._kernels.running_integers(comes, leaves, out, total, past)
         else:
-            found = self._kernels.running_floats(comes, leaves, out, total, self._counts[q], PIECE)
+            found = self._kernels.running_floats(comes, leaves, out, total, self._counts[q], PIECE, past)
             self._totals[q], self._counts[q] = found
 
     def _refresh(self, rows: int) -> None:
