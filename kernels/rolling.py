@@ -77,34 +77,35 @@ def _careful(comes: Any, leaves: Any, out: Any, total: Any, counts: Any) -> Any:
 
 
 @jit
-def running_integers(comes: Any, leaves: Any, out: Any, total: Any, past: Any) -> Any:
-    """Sums of windows from the rows that come and those that leave; the last one. Modulo the width of the type.
+def running_integers(comes: Any, leaves: Any, out: Any, q: Any, past: Any, totals: Any) -> None:
+    """Sums of windows from the rows that come and those that leave, modulo the width of the type.
 
-    ``past``: they go past the caches.
+    ``totals[q]`` is the sum of the window before the first row, and then behind the last one. ``past``: they go past
+    the caches.
     """
     if past:
-        total = prefix_difference_past(comes, leaves, out, total)
+        totals[q] = prefix_difference_past(comes, leaves, out, totals[q])
         settle()
-        return total
-    return prefix_difference(comes, leaves, out, total)
+    else:
+        totals[q] = prefix_difference(comes, leaves, out, totals[q])
 
 
 @jit
-def running_floats(comes: Any, leaves: Any, out: Any, total: Any, counts: Any, tile: Any, past: Any) -> Any:
+def running_floats(comes: Any, leaves: Any, out: Any, q: Any, past: Any, totals: Any, counts: Any, tile: Any) -> None:
     """The same of floats, ``tile`` rows at a time.
 
-    ``total`` is the sum of the finite values in the window before the first row, ``counts`` how many others there
-    are; returns both behind the last row.
+    ``totals[q]`` is the sum of the finite values in the window, ``counts[q]`` how many others there are.
     """
+    total, others = totals[q], counts[q]
     for low in range(0, comes.size, tile):
         high = min(low + tile, comes.size)
-        if counts == 0:
+        if others == 0:
             x, y, z = comes[low:high], leaves[low:high], out[low:high]
             reached = prefix_difference_past(x, y, z, total) if past else prefix_difference(x, y, z, total)
             if reached - reached == 0.0:
                 total = reached
                 continue
-        total, counts = _careful(comes[low:high], leaves[low:high], out[low:high], total, counts)
+        total, others = _careful(comes[low:high], leaves[low:high], out[low:high], total, others)
+    totals[q], counts[q] = total, others
     if past:
         settle()
-    return total, counts

@@ -21,8 +21,8 @@ Fields = tuple[Array, ...]
 class RowKernel(Protocol):
     """Some windows of one monoid.
 
-    ``compiled(*fields, *state, *out)`` is the kernel itself, for callers that are compiled; ``state`` has
-    ``partials`` partial aggregates.
+    ``compiled(*fields, *state, *out)`` is the kernel itself, for callers that are compiled or have their fields
+    :func:`~workbench.codegen.kernels.sealed`; ``state`` has ``partials`` partial aggregates.
     """
 
     compiled: Callable[..., None]
@@ -215,10 +215,9 @@ class RowWindows:
 
     def push(self, fields: Fields, out: Fields | None = None) -> Fields:
         """The windows that end at each of the next rows: fields ``[window, row]``, into ``out`` where it is given."""
-        shape = (len(self.sizes), len(fields[0]))
         if out is None:
-            out = tuple(np.empty(shape, dtype) for dtype in self.dtypes)
-        fields = tuple(map(sealed, fields))  # once, not in each kernel
+            out = tuple(np.empty((len(self.sizes), len(fields[0])), dtype) for dtype in self.dtypes)
+        fields = tuple(map(sealed, fields))  # once, not in each kernel: a call counts where batches are short
         for kernel in self.kernels:
-            kernel.push(fields, out)
+            kernel.compiled(*fields, *kernel.state, *out)
         return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class Rows:
     def leaving(self, size: int, batch: Array) -> Iterator[tuple[int, int, Array]]:
         """What leaves a window of ``size`` rows as those of the next batch come, in pieces ``(low, high, rows)``.
 
-        ``rows`` leave as ``batch[low:high]`` comes; zeros where there was none yet::
+        ``batch`` and all ``rows`` are :func:`~workbench.codegen.kernels.sealed`. ``rows`` leave as ``batch[low:high]`` comes; zeros where there was none yet::
 
             held rows   |----part----|-------part-------|     batch |=========|
             leaving                      |rows||--------rows-------|
@@ -44,13 +44,15 @@ class Rows:
         n, low, start = len(batch), 0, -self._held
         if -size < start:
             low = min(n, start + size)
-            yield 0, low, np.zeros(low, self._dtype)
+            yield 0, low, sealed(np.zeros(low, self._dtype))
         for part in self._parts:
             end = start + len(part)
             if low < n and low - size < end:
                 high = min(n, end + size)
                 yield low, high, part[low - size - start : high - size - start]
                 low = high
+            if low == n:
+                return
             start = end
         if low < n:
             yield low, n, batch[low - size : n - size]
@@ -83,7 +85,7 @@ class Rows:
             taken = min(len(batch), len(self._block) - self._used)
             self._block[self._used : self._used + taken] = batch[:taken]
             self._used += taken
-            self._parts[-1] = self._block[: self._used]
+            self._parts[-1] = sealed(self._block[: self._used])
             batch = batch[taken:]
 
 
@@ -109,10 +111,14 @@ class RunningSums:
         if self.dtype.kind != "i" and self.dtype != np.float64:
             raise TypeError(f"running sums are of integers or of float64, got `{self.dtype}`")
         self.periods = tuple(max(_WINDOWS * size, _PIECES * PIECE) for size in self.sizes)
-        self._kernels = rolling
         self._rows = Rows(max(self.sizes), self.dtype)
         self._totals = np.zeros(len(self.sizes), self.dtype)
-        self._counts = [0 for _ in self.sizes]
+        self._state: tuple[Any, ...] = (self._totals,)
+        self._running: Callable[..., None] = rolling.running_integers
+        if self.dtype.kind == "f":
+            self._state = self._totals, np.zeros(len(self.sizes), np.int64), PIECE
+            self._running = rolling.running_floats
+        self._finite_sum: Callable[[Array], float] = rolling.finite_sum
         self._since = [0 for _ in self.sizes]
 
     def push(self, values: Array, out: Array | None = None, past: bool = False) -> Array:
@@ -127,19 +133,11 @@ class RunningSums:
             out = np.empty((len(self.sizes), len(values)), self.dtype)
         for q, size in enumerate(self.sizes):
             for low, high, leaves in self._rows.leaving(size, comes):
-                self._step(q, comes[low:high], sealed(leaves), out[q, low:high], past)
+                self._running(comes[low:high], leaves, out[q, low:high], q, past, *self._state)
         self._rows.append(values)
         if self.dtype.kind == "f":
             self._refresh(len(values))
         return out
-
-    def _step(self, q: int, comes: Array, leaves: Array, out: Array, past: bool) -> None:
-        total = self._totals[q]
-        if self.dtype.kind == "i":
-            self._totals[q] = self._kernels.running_integers(comes, leaves, out, total, past)
-        else:
-            found = self._kernels.running_floats(comes, leaves, out, total, self._counts[q], PIECE, past)
-            self._totals[q], self._counts[q] = found
 
     def _refresh(self, rows: int) -> None:
         """Compute the sums that are due afresh, from the rows of their windows."""
@@ -147,4 +145,4 @@ class RunningSums:
             self._since[q] += rows
             if self._since[q] >= self.periods[q]:
                 self._since[q] = 0
-                self._totals[q] = sum(self._kernels.finite_sum(sealed(part)) for part in self._rows.last(size))
+                self._totals[q] = sum(map(self._finite_sum, self._rows.last(size)))
