@@ -8,10 +8,10 @@ Sizes are uniform in 1 ... 131,072 (fixed seed). For each aggregate ``A`` and nu
   windows have kernels of their own);
 - ``A_10_large`` and ``A_10_large_share``: the same with all results kept in one large array, so that memory counts.
 
-Batches are of 16,384, 2,048 and 1,024 rows: the buffer of a batch's results, written anew for every batch, has 0.4 to
-0.7 MB in int32, and stays in the second-level cache beside the half megabyte of rows that windows reach. A pass is 2 M
-rows for 10 windows and 0.5 M for the others, several milliseconds: what other cases have put into the caches in between
-is then a small part of it. Clock: processor time; medians of 15 interleaved rounds, after a comparison with
+Batches are of 16,384, 2,048 and 1,024 rows: the buffer of a batch's results, written anew for every batch, has 0.4
+to 0.7 MB in int32, and stays in the second-level cache beside the half megabyte of rows that windows reach. A pass is
+2 M rows for 10 windows and 0.5 M for the others, several milliseconds: what other cases have put into the caches in
+between is then a small part of it. Clock: processor time; medians of 15 interleaved rounds, after a comparison with
 recalculated windows.
 """
 

@@ -36,7 +36,8 @@ class Rows:
     def leaving(self, size: int, batch: Array) -> Iterator[tuple[int, int, Array]]:
         """What leaves a window of ``size`` rows as those of the next batch come, in pieces ``(low, high, rows)``.
 
-        ``batch`` and all ``rows`` are :func:`~workbench.codegen.kernels.sealed`. ``rows`` leave as ``batch[low:high]`` comes; zeros where there was none yet::
+        ``rows`` leave as ``batch[low:high]`` comes; zeros where there was none yet. They are as
+        :func:`~workbench.codegen.kernels.sealed` as ``batch`` is::
 
             held rows   |----part----|-------part-------|     batch |=========|
             leaving                      |rows||--------rows-------|
