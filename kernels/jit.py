@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
 
 import numba
+from numba.core import errors
 from numba.core.caching import FunctionCache
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
@@ -16,6 +17,12 @@ from numba.extending import overload, register_jitable
 from workbench.kernels import combine
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# Where colorama is installed, numba puts wrappers around the process's stdout and stderr while it words an error, and
+# errors are part of its looking for types. Kernels are compiled beside a notebook's cells, whose own redirections
+# would be undone, or never end. The wrappers are for what is printed meanwhile, which nothing is.
+if hasattr(errors, "ColorShell"):
+    errors.ColorShell = nullcontext
 
 
 class _DiskCache(FunctionCache):  # type: ignore[misc]
