@@ -20,7 +20,7 @@ from workbench.errors import AmbiguousError, SourceError
 from workbench.feeds.dialect import LineOptions
 from workbench.feeds.formats import LINES, find_dialect, read_block, scan, schema_of
 from workbench.feeds.sniff import times_in
-from workbench.feeds.times import to_micros
+from workbench.feeds.times import is_text, to_micros
 from workbench.logical.types import language_type
 from workbench.session import Source
 from workbench.session.columns import schema_of_files
@@ -173,7 +173,7 @@ def time_of(data: Path, **lines: Unpack[LineOptions]) -> str:
     else:
         found = schema_of(first, kind)
         names = found.names
-        times = [field.name for field in found if is_.is_timestamp(field.type)]
+        times = [field.name for field in found if is_text(field.type)]
         hint = "pandas makes times of texts and numbers by `pandas.to_datetime`: the DataFrame can be a source"
     if not times:
         listed = ", ".join(f"`{name}`" for name in names)

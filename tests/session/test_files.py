@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
 from workbench.errors import SourceError
+from workbench.feeds import Tally
 from workbench.feeds.folder import FolderOptions
 from workbench.feeds.formats import read_block, scan
+from workbench.feeds.recording import FilePiece
 from workbench.session import Session
 from workbench.session.columns import parse_schema, schema_text
 from workbench.session.sources import make_source, source_arguments
+from workbench.template import time_of
 
 LINES = "ts,key,value\n2024-01-01 00:00:00,a,1\n2024-01-01 00:00:01.5,b,2\n"
 
@@ -110,14 +114,37 @@ def test_a_file_that_cannot_be_read_comes_with_what_to_do(
     assert remedy in str(caught.value)
 
 
-def test_a_day_is_the_time_at_which_it_begins(tmp_path: Path) -> None:
+DAYS = pa.table({"day": pa.array([-1, 19_783], pa.date32()), "v": [1, 2]})
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow", "declared", "follow", "table"])
+def test_a_day_is_the_time_at_which_it_begins(tmp_path: Path, kind: str) -> None:
     """Also before 1970."""
-    (tmp_path / "a.csv").write_text("day,v\n1969-12-31,1\n2024-03-01,2\n")
-    source = make_source("s", tmp_path / "a.csv", time="day")
+    data, options = tmp_path / f"a.{kind}", dict[str, Any]()
+    if kind == "csv":
+        data.write_text("day,v\n1969-12-31,1\n2024-03-01,2\n")
+    elif kind == "arrow":
+        feather.write_feather(DAYS, data)
+    else:
+        pq.write_table(DAYS, data := tmp_path / "a.parquet")
+        options = {"declared": {"schema": "day DATE, v BIGINT"}, "follow": {"follow": True}}.get(kind, {})
+    source = make_source(
+        "s", DAYS if kind == "table" else tmp_path if kind == "follow" else data, time="day", **options
+    )
     assert source.stream.schema.field("day").type == pa.timestamp("us", "UTC")
-    (block,) = scan(str(tmp_path / "a.csv"), "csv").blocks
-    times = read_block(str(tmp_path / "a.csv"), "csv", block, source.stream.schema)["day"]
-    assert times.cast(pa.int64()).to_pylist() == [-86_400_000_000, 19_783 * 86_400_000_000]
+    form, path = source.format, str(data if kind == "follow" else source.paths[0])
+    recorded = scan(path, form, source.stream.schema)
+    (block,) = recorded.blocks
+    piece = FilePiece(path, form, recorded.size, block, 0, block.rows)
+    (rows,) = piece.read(source.stream.schema, Tally())
+    assert rows["day"].cast(pa.int64()).to_pylist() == [-86_400_000_000, 19_783 * 86_400_000_000]
+
+
+def test_days_are_among_the_columns_that_can_be_the_time(tmp_path: Path) -> None:
+    pq.write_table(DAYS, tmp_path / "a.parquet")
+    with pytest.raises(SourceError, match="timestamp columns: `day`"):
+        make_source("s", tmp_path / "a.parquet")
+    assert time_of(tmp_path / "a.parquet") == "day"
 
 
 def test_a_pattern_is_the_files_that_it_fits_by_name(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from workbench.errors import SourceError, did_you_mean
 from workbench.feeds.dialect import PLAIN, Dialect, LineOptions
 from workbench.feeds.formats import LINES, SUFFIXES, find_dialect, format_of, plain, schema_of, try_first
 from workbench.feeds.sniff import said, times_in
+from workbench.feeds.times import MICROS
 from workbench.logical.types import SQL_TYPES, type_name
 
 #: Columns as an Arrow schema, or as in SQL: ``"ts TIMESTAMP, key STRING, value BIGINT"``.
@@ -126,12 +127,17 @@ def dialect_of_files(paths: Sequence[Path], kind: str, times: tuple[str, ...], g
 def declared_or_found(
     paths: Sequence[Path], kind: str, schema: Columns | None, times: tuple[str, ...], dialect: Dialect
 ) -> pa.Schema:
-    """The columns of files as a user declares them, or as they have them; a growing folder is its first file."""
+    """The columns of files as a user declares them, or as they have them; a growing folder is its first file.
+
+    Days that must be ``times`` are instants: those at which they begin, UTC.
+    """
     grows = paths[0].is_dir()
     if schema is not None:
         found = parse_schema(schema)
     else:
         found = schema_of_files(files_in(paths[0], kind)[:1] if grows else paths, kind, times, dialect)
+    days = [field.name for field in found if field.name in times and pa.types.is_date32(field.type)]
+    found = pa.schema([field.with_type(MICROS) if field.name in days else field for field in found])
     twice = next((name for name in found.names if found.names.count(name) > 1), None)
     if twice is not None:
         raise SourceError(f"there are two columns `{twice}`", hint="rename one of them")
@@ -144,8 +150,16 @@ def declared_or_found(
 def times_of_files(
     paths: Sequence[Path], kind: str, dialect: Dialect, given: LineOptions
 ) -> Callable[[], tuple[str, ...]]:
-    """Finds the columns of lines that hold times in whatever format, for who needs to know."""
-    return lambda: times_in(str(paths[0]), kind, dialect, given) if kind in LINES and paths[0].is_file() else ()
+    """Finds the columns of files that can be times though they are none, for who needs to know: texts and days."""
+
+    def found() -> tuple[str, ...]:
+        if not paths or not paths[0].is_file():
+            return ()
+        if kind in LINES:
+            return tuple(times_in(str(paths[0]), kind, dialect, given))
+        return tuple(field.name for field in schema_of(str(paths[0]), kind) if pa.types.is_date32(field.type))
+
+    return found
 
 
 def checked_time(
