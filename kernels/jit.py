@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
@@ -18,11 +19,25 @@ from workbench.kernels import combine
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Where colorama is installed, numba puts wrappers around the process's stdout and stderr while it words an error, and
-# errors are part of its looking for types. Kernels are compiled beside a notebook's cells, whose own redirections
-# would be undone, or never end. The wrappers are for what is printed meanwhile, which nothing is.
+# Kernels are compiled beside a notebook's cells, and numba changes two things of the whole process meanwhile, which
+# it puts back as they were before: what a cell has changed in between is undone, and what it puts back itself stays.
+#
+# Where colorama is installed, it wraps stdout and stderr while it words an error, and errors are part of its looking
+# for types. The wrappers are for what is printed meanwhile, which nothing is.
 if hasattr(errors, "ColorShell"):
     errors.ColorShell = nullcontext
+
+_fixer: Any = vars(errors)["WarningsFixer"]
+_collected = _fixer.catch_warnings
+
+
+def _caught(fixer: Any, filename: str | None = None, lineno: int | None = None) -> Any:
+    """It collects its warnings to show each once: on the main thread. On others they are shown at once."""
+    beside = threading.current_thread() is not threading.main_thread()
+    return nullcontext() if beside else _collected(fixer, filename, lineno)
+
+
+_fixer.catch_warnings = _caught
 
 
 class _DiskCache(FunctionCache):  # type: ignore[misc]
