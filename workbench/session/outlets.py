@@ -46,7 +46,8 @@ class Outlet:
 
     def since(self, plan: int) -> int | None:
         """The version that the levels in a result of a plan are those of; None where it is not for this outlet."""
-        return max((version for version in self.labels if version <= plan), default=None)
+        known = tuple(self.labels)  # at once: a level may be added meanwhile
+        return max((version for version in known if version <= plan), default=None)
 
 
 Outlets = dict[str, Outlet]

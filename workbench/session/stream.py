@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -169,11 +170,13 @@ class SharedStream:
             else:
                 self._runner.stop()
                 last = dict.fromkeys(gone, self._runner.progress())
-                self._runner = None
+            # The last word first: others ask for the progress without the lock.
             for name, progress in last.items():
                 ended = progress.state in ("finished", "failed")
                 self._last[name] = progress if ended else replace(progress, state="stopped")
             self._queries = left
+            if not left:
+                self._runner = None
 
     def finish(self, name: str, timeout: float = 60.0) -> None:
         """End the stream of a running query with a micro-batch that closes all windows.
@@ -222,14 +225,22 @@ class SharedStream:
         runner = self._runner
         return runner.progress() if runner is not None and name in self._queries else self._last[name]
 
-    def wait(self, timeout: float | None) -> bool:
-        """Wait for the end of the stream; raises EngineError when it failed."""
-        runner = self._runner
-        if runner is None:
-            return True
-        ended = runner.wait(timeout)
-        raise_failure(runner.progress())
-        return ended
+    def wait(self, name: str, timeout: float | None) -> bool:
+        """Wait for the end of the stream that a query runs on; raises EngineError when it failed.
+
+        True at once for a query that has been taken out. Where the plan starts anew meanwhile, its new run counts.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            runner = self._runner
+            if runner is None or name not in self._queries:
+                return True
+            ended = runner.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+            if runner is self._runner:
+                raise_failure(runner.progress())
+                return ended
+            if not ended:
+                return False
 
 
 def _fresh(plan: SharedPlan, names: set[str], version: int) -> Outlets:
