@@ -81,15 +81,15 @@ class QueryRunner(ABC):
         """Start the query on Spark and return. Raises EngineError where Spark or the checkpoint refuses it."""
         context, kept = self._session.sparkContext, self._checkpoint
         self._buckets = bucket_count(context)
-        if kept is not None:
-            kept.open(self._buckets)
-            self._buckets = kept.buckets
         # Below the context's own folder, which the JVM removes even when this process is killed.
         scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=context._temp_dir))
-        lasting = scratch if kept is None else kept.path
-        self._plans = PlanFolder(lasting / "winquery-plans")
-        self._spool = Spool.beside(scratch, local=is_local(context))
         try:
+            if kept is not None:
+                kept.open(self._buckets)
+                self._buckets = kept.buckets
+            lasting = scratch if kept is None else kept.path
+            self._plans = PlanFolder(lasting / "winquery-plans")
+            self._spool = Spool.beside(scratch, local=is_local(context))
             if not is_local(context):
                 ship(context)
             self._publish()
