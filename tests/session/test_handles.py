@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -169,3 +170,52 @@ def test_levels_may_be_added_while_results_look_for_theirs(session: Session) -> 
     while adding.is_alive():
         assert outlet.since(9_999) == 9_999
     adding.join()
+
+
+class Meddling:
+    """A sink that does what it is told to, once, in the middle of a micro-batch."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._act = act
+
+    def fill(self, run: int, kept: pa.Table, latest: int) -> None:
+        """Nothing was there before."""
+
+    def write(self, run: int, batch: int, results: list[Any], labels: list[str]) -> None:
+        self._act()
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda session, handle: start(session, COUNTS, name="other"), "cannot start a query on it"),
+        (lambda session, handle: handle.add_level("1 s"), "cannot add a level"),
+        (lambda session, handle: handle._stream.attach("q", Meddling(print)), "cannot attach another one"),
+        (lambda session, handle: handle.wait(), "cannot wait for its end"),
+        (lambda session, handle: handle.stop(finish=True), "cannot finish its stream"),
+    ],
+)
+@pytest.mark.timeout(60)
+def test_a_sink_that_would_wait_for_itself_is_refused(act: Callable[[Session, Any], object], message: str) -> None:
+    """It was there for ever before, and with it whoever asked the session for something."""
+    InProcessRunner.started.clear()
+    session = Session(SteppingRunner)
+    session.source("events", TABLE, time="ts", delay="0 s")
+    handle = start(session, SUMS)
+    handle._stream.attach("q", Meddling(lambda: act(session, handle)))
+    runner: Any = InProcessRunner.started[-1]
+    with pytest.raises(QueryError, match=f"a sink of `events` {message}: the micro-batch waits for the sink"):
+        runner.step(6)
+    session.stop_all()
+
+
+def test_a_sink_may_stop_its_query() -> None:
+    InProcessRunner.started.clear()
+    session = Session(SteppingRunner)
+    session.source("events", TABLE, time="ts", delay="0 s")
+    handle = start(session, SUMS)
+    handle._stream.attach("q", Meddling(handle.stop))
+    runner: Any = InProcessRunner.started[-1]
+    runner.step(6)
+    assert session.queries() == []
+    assert handle.status().state == "stopped"

@@ -13,8 +13,9 @@ from workbench.logical import Query, Window, Workload
 from workbench.plan import SharedPlan, carry, compile_workload
 from workbench.results import QueryResults
 from workbench.runtime.lowering import result_schema
+from workbench.session.frames import FrameSource
 from workbench.session.launch import Launch, Runner, raise_failure
-from workbench.session.outlets import Delivery, Outlet, Outlets, Sink
+from workbench.session.outlets import Delivery, Outlet, Outlets, Sink, Turn
 from workbench.session.sources import Source
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ class SharedStream:
         self._lock = threading.RLock()
         self._queries: dict[str, Query] = {}
         self._outlets: Outlets = {}
-        self._delivery = Delivery({}, 0, threading.Lock())
-        self._delivering = threading.Lock()
+        self._delivering = Turn()
+        self._delivery = Delivery({}, 0, self._delivering)
         self._run = 0
         self._plans: dict[str, SharedPlan] = {}
         self._last: dict[str, Progress] = {}
@@ -67,6 +68,7 @@ class SharedStream:
                 hint="leave `history` out, or define the source with another checkpoint, or without one",
             )
         history = self._rewinds if history is None else history
+        self._require_rest("start a query on it")
         with self._lock:
             workload = self._queries | {query.name: query for query in queries}
             if history or self._runner is None or not self._change(self._runner, workload):
@@ -79,6 +81,7 @@ class SharedStream:
 
         On an error everything goes on as before.
         """
+        self._require_rest("add a level")
         with self._lock:
             query = self._queries.get(name)
             if query is None:
@@ -108,6 +111,14 @@ class SharedStream:
                 store.drop_level(position)
                 raise
             return changed
+
+    def _require_rest(self, what: str) -> None:
+        """Raises QueryError inside a sink: what has to wait for the end of a micro-batch would wait for itself."""
+        if self._delivering.is_mine:
+            raise QueryError(
+                f"a sink of `{self.source.name}` cannot {what}: the micro-batch waits for the sink",
+                hint="do it in another thread",
+            )
 
     def _kept(self, plan: SharedPlan) -> Outlets:
         """The outlets there are, for the results of a plan that starts anew."""
@@ -162,6 +173,8 @@ class SharedStream:
             left = {name: query for name, query in self._queries.items() if name not in gone}
             if not gone or self._runner is None:
                 return
+            if left and isinstance(self.source, FrameSource):
+                self._require_rest("stop one of several queries on a DataFrame")
             last = {name: self.progress(name) for name in gone}
             for name in gone:
                 self._outlets.pop(name)
@@ -184,6 +197,7 @@ class SharedStream:
         Raises QueryError where other queries run on it, EngineError where it fails or takes longer than ``timeout``
         seconds.
         """
+        self._require_rest("finish its stream")
         with self._lock:
             runner = self._runner
             if name not in self._queries or runner is None:
@@ -204,6 +218,7 @@ class SharedStream:
 
         A query that has ended only hands over what is kept.
         """
+        self._require_rest("attach another one")
         with self._lock:
             outlet = self._outlets.get(name)
             if outlet is None:
@@ -230,6 +245,8 @@ class SharedStream:
 
         True at once for a query that has been taken out. Where the plan starts anew meanwhile, its new run counts.
         """
+        if timeout is None:
+            self._require_rest("wait for its end")
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             runner = self._runner
