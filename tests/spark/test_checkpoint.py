@@ -244,6 +244,21 @@ def test_a_run_that_cannot_begin_leaves_the_checkpoint_to_others(tmp_path: Path)
     other.close()
 
 
+def test_a_disk_that_fails_at_the_end_keeps_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = opened(tmp_path)
+
+    def fail() -> None:
+        raise OSError("input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner._checkpoint, "close", fail)
+        with pytest.raises(OSError, match="input/output"):
+            runner._watch(tmp_path / "scratch")
+    assert runner.wait(0)
+    assert runner.progress().state == "finished"
+    runner._checkpoint.close()
+
+
 def test_a_crash_leaves_no_lock(tmp_path: Path) -> None:
     code = f"""
 from pathlib import Path

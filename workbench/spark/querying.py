@@ -291,12 +291,14 @@ class QueryRunner(ABC):
                 error=None if self._ending else "Spark's Java process has ended",
                 details=f"{error}\n{log_tail()}",
             )
-        self._leave(scratch)
-        with self._lock:
-            self._rate = Rate()
-            self._progress = end
-            self._over.set()
-            self._moved.notify_all()
+        try:
+            self._leave(scratch)
+        finally:  # whatever it left: who waits for the end must not do so for ever
+            with self._lock:
+                self._rate = Rate()
+                self._progress = end
+                self._over.set()
+                self._moved.notify_all()
 
     def _leave(self, scratch: Path) -> None:
         """Nothing of the run stays but its checkpoint, which is free for another one."""
