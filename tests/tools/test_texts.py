@@ -43,6 +43,24 @@ def test_seconds_taken_for_milliseconds_can_be_looked_at() -> None:
     assert "33658-09-27" in picture(handle.store)
 
 
+@pytest.mark.parametrize("kind", [pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.date32()])
+def test_times_that_python_does_not_know_are_keys_as_others_are(kind: pa.DataType) -> None:
+    """Two rows of the year 29349 (of days) or 1970 (of microseconds), one of today, one of the year 200000; NULL."""
+    far = 70_000_000 if kind == pa.date32() else 6_250_000_000_000_000_000
+    keys = pa.array([10_000_000, 19_000, far, 10_000_000, None], pa.int32() if kind == pa.date32() else pa.int64())
+    stamps = pa.array([0, 1, 2, 3, 4], pa.timestamp("us", "UTC"))
+    session = Session(launch=InProcessRunner)
+    session.source("events", pa.table({"ts": stamps, "k": keys.cast(kind), "v": [1, 2, 4, 8, 16]}), time="ts")
+    sql = "SELECT k, sum(v) AS total FROM events GROUP BY k, window(ts, '2 seconds')"
+    (handle,) = session.start(session.parse(sql, name="q"))
+    table = handle.results(format="arrow")
+    found = dict(zip(table["k"].cast(keys.type).to_pylist(), table["total"].to_pylist(), strict=True))
+    assert found == {10_000_000: 9, 19_000: 2, far: 4, None: 16}
+    view = live_view(handle)
+    view.refresh()
+    assert view.drawn
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_the_place_in_a_text_is_underlined_whatever_ends_its_lines(end: str) -> None:
     text = end.join(["SELECT a", "FROM here", "WHERE b"])
