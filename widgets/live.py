@@ -76,6 +76,8 @@ class LiveDashboard(ModuleWidget):
         self._handles: list[tuple[DisplayHandle, DisplayHandle]] = []
         self._due = 0.0
         self._urgent = False
+        #: Whether the pages show a fault of the pump, which goes with the next refresh that works.
+        self._faulty = False
         self._spoke = 0.0
         view.controls.allow_export()
         self._wake = threading.Event()
@@ -194,7 +196,9 @@ class LiveDashboard(ModuleWidget):
             # The acknowledgement wakes us; the pause is for pages that do not answer.
             return OPEN_LOOP / 4
         self._urgent = False
-        self.view.fail(None)
+        if self._faulty:
+            self._faulty = False
+            self.view.fail(None)
         self.view.refresh()
         size = self._send_events(now)
         if size:  # a look that has found nothing puts nothing off
@@ -208,6 +212,7 @@ class LiveDashboard(ModuleWidget):
     def _recover(self, message: str) -> None:
         """After a fault the pages may have missed events: say what happened in a new snapshot for all."""
         self._events.clear()
+        self._faulty = True
         self.view.fail(message)
         with contextlib.suppress(Exception):
             self._send_snapshot(self._pages.names() | self._asking, time.monotonic())
@@ -234,6 +239,7 @@ class LiveDashboard(ModuleWidget):
                 case "ack" if not self._pages.heard(page, int(message["sequence"]), now):
                     self._asking.add(page)
                 case "set":
+                    self.view.fail(None)  # what went wrong before has been read; what does now stays
                     for model, attr, value in message["changes"]:
                         if model == self.view.controls.menu.id:
                             self._send_file(page, str(value))

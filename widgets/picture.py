@@ -7,7 +7,6 @@ that the live plot draws: same level choice, same M4, same colours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.results import QueryResults
-from workbench.time import DAY, HOUR, MINUTE, SECOND
+from workbench.time import DAY, HOUR, MINUTE, SECOND, format_time
 from workbench.widgets import theme
 from workbench.widgets.keys import Key, key_label, rank_keys
 from workbench.widgets.levels import choose_level
@@ -163,12 +162,11 @@ class _Box:
             parts.append(f'<path d="M{x:.1f} {self.top}v{self.height}" stroke="{LIGHT.grid}"/>')
             if not last:
                 continue
-            moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=tick)
-            date = f"{moment:%Y-%m-%d}"
+            date, clock = format_time(tick).split()
             bottom = self.top + self.height
             if step < DAY:
-                clock = f"{moment:%H:%M}" if step >= MINUTE else f"{moment:%H:%M:%S}"
-                parts.append(_text(x, bottom + 16, clock, anchor="middle", size=11, ink=LIGHT.muted))
+                shown = clock[:5] if step >= MINUTE else clock[:8]
+                parts.append(_text(x, bottom + 16, shown, anchor="middle", size=11, ink=LIGHT.muted))
             if date != day:
                 below = bottom + (30 if step < DAY else 16)
                 parts.append(_text(x, below, date, anchor="middle", size=11, ink=LIGHT.muted))

@@ -115,6 +115,7 @@ def allow_export(view: DashboardView) -> None:
         if kind not in SERVED:
             return
         menu.value = NOTHING
+        view.fail(None)
         try:
             made = view.export(kind)
         except WorkbenchError as error:

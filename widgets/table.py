@@ -56,7 +56,9 @@ def table_html(results: QueryResults, level: int, start: int, end: int, keys: Se
 def _bounds(start: int, end: int) -> str:
     """Start and end, without seconds where both are whole minutes, the end without what it shares of the date."""
     first, last = format_time(start), format_time(end)
-    shared = 11 if first[:10] == last[:10] else 5 if first[:4] == last[:4] else 0
+    (day, _), (other, _) = first.split(), last.split()
+    year = len("-01-01")
+    shared = len(day) + 1 if day == other else len(day) - year + 1 if day[:-year] == other[:-year] else 0
     if start % MINUTE == end % MINUTE == 0:
         first, last = first[:-3], last[:-3]
     return f"{first} &ndash; {last[shared:]}"

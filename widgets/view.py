@@ -380,11 +380,11 @@ class DashboardView:
         if not self.controls.finer.active or label is None or self.backing.add_level is None:
             return
         self.controls.finer.active = False
+        self.fail(None)
         try:
             self.backing.add_level(label)
         except WorkbenchError as error:
             self.fail(str(error))
-            return
 
     def _take_levels(self) -> None:
         """The query has got or lost a level: what is on show stays on show, under its new number."""

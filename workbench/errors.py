@@ -79,13 +79,14 @@ def underline(sql: str, span: Span) -> str:
     """The lines of ``sql`` that ``span`` touches, numbered, each with carets below the touched characters."""
     shown = []
     position = 0
-    for number, line in enumerate(sql.splitlines() or [""], start=1):
+    for number, whole in enumerate(sql.splitlines(keepends=True) or [""], start=1):
+        line = whole.rstrip("\r\n")
         first, last = max(span.start, position), min(max(span.end, span.start + 1), position + len(line))
         if first < last or (first == last == position + len(line) and span.start == first):
             prefix = f"{number:>4} | "
             shown.append(prefix + line)
             shown.append(" " * (len(prefix) + first - position) + "^" * max(1, last - first))
-        position += len(line) + 1
+        position += len(whole)
     return "\n".join(shown)
 
 

@@ -22,6 +22,8 @@ WEEK = 7 * DAY
 #: Largest duration and distance from the epoch that is accepted: half of the int64 range, so that sums of a
 #: time and a duration never wrap.
 LIMIT = 2**62
+#: 400 years, after which the calendar begins again.
+_CYCLE = 146_097 * DAY
 
 _UNITS = {
     "week": WEEK,
@@ -110,6 +112,11 @@ def format_duration(micros: int) -> str:
 
 
 def format_time(micros: int) -> str:
-    """ISO text of a time in UTC, without a fraction where it is whole: ``'2013-01-01 10:15:00'``."""
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
-    return moment.strftime("%Y-%m-%d %H:%M:%S" + (".%f" if micros % SECOND else ""))
+    """ISO text of a time in UTC, without a fraction where it is whole: ``'2013-01-01 10:15:00'``.
+
+    Any time that a row may have: a year may have five digits, where somebody took milliseconds for seconds.
+    """
+    cycles, rest = divmod(micros, _CYCLE)
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=rest)
+    year = moment.year + 400 * cycles
+    return f"{year:04}-" + moment.strftime("%m-%d %H:%M:%S" + (".%f" if micros % SECOND else ""))

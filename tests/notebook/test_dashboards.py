@@ -124,6 +124,19 @@ def test_the_form_runs_and_writes_cells(session: Session) -> None:
         dashboards.builder("event")
 
 
+def test_the_form_starts_nothing_that_has_no_picture(session: Session) -> None:
+    """The first text of each window: SQL says it, and no line can show it."""
+    form = dashboards.builder("events")
+    while len(form.values) > 1:
+        form._value_box.children[-1].children[-1].click()
+    ((function, column),) = form.values
+    function.value, column.value = "first", "carrier"
+    assert "first(carrier)" in form.sql.value
+    form.run_query.click()
+    assert "nothing to plot: `first_carrier`" in form.said.value
+    assert session.queries() == []
+
+
 def test_a_cell_that_the_page_could_not_put_comes_with_the_next_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[str] = []
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from workbench.language import parse_queries
 from workbench.logical import Stream, Workload
 from workbench.plan import compile_workload
+from workbench.runtime.branches import revisions
+from workbench.runtime.branches.revisions import Revisions
 from workbench.runtime.engine import Engine
 
 SECOND = 1_000_000
@@ -273,3 +276,25 @@ def test_o1_time_goes_on_while_a_stream_is_idle() -> None:
     engine.step([table([(9, 5), (11, 3)])])
     assert engine.late == {"q": 1}
     assert told(engine) == [(0, 10, 2, 2, "final", 0), (10, 20, 1, 3, "provisional", 0)]
+
+
+def test_the_number_of_a_revision_does_not_wrap() -> None:
+    """A window of a day with a late row in each micro-batch of half a second is revised 172,800 times."""
+    changed, numbers = np.array([[True, False]]), Revisions()
+    for _ in range(40_000):
+        found = numbers.next(0, np.array([10]), changed)
+    assert found.tolist() == [[32_767, 0]]
+
+
+@pytest.mark.parametrize("form", ["window(ts, '10 seconds')", "session_window(ts, '2 seconds')", "count_window(3)"])
+def test_a_window_that_is_revised_again_and_again_stays_revised(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the last number there is, here 2; what it tells is still what there is now."""
+    monkeypatch.setattr(revisions, "MOST", 2)
+    engine = start(form, lateness=60)
+    engine.step([table([(3, 1), (3.5, 1), (4, 1), (30, 0)])])
+    assert told(engine)[0][2:] == (3, 3, "final", 0)
+    for late in range(1, 5):
+        engine.step([table([(3 - late / 4, 1 + late)])])
+        assert told(engine)[0][4:] == ("revised", min(late, 2))
+    whole = (3, 12) if form.startswith("count") else (7, 17)
+    assert told(engine)[0][2:4] == whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,12 @@ def test_declared_columns_are_read_as_they_are_printed() -> None:
     text = "`ts` TIMESTAMP, `a b` STRING, `n` INT, `flag` BOOLEAN, `day` DATE"
     assert schema_text(parse_schema(text)) == text
     assert schema_text(pa.schema([("x", pa.list_(pa.int8()))])) is None
+    odd = pa.schema([("sum, net", pa.int64()), ("a`b", pa.string()), ("x y", pa.float64())])
+    assert parse_schema("`sum, net` BIGINT, `a``b` STRING,`x y` DOUBLE") == odd
+    assert parse_schema(schema_text(odd) or "") == odd
+    for text, part in (("a INT,", ""), ("a INT, b", "b"), ("", ""), ("`a, b` INT, `c INT", "`c INT")):
+        with pytest.raises(SourceError, match=re.escape(f"cannot read `{part}` as a column")):
+            parse_schema(text)
 
 
 @pytest.mark.parametrize(

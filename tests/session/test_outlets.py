@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pyarrow as pa
 
 from workbench.results import Level, QueryResults, ResultBatch, ResultBundle, ResultColumns, Schema, Status, Targets
 from workbench.runtime.wire import Report, decode_report, encode_report
-from workbench.session.outlets import Delivery, Outlet, Outlets
+from workbench.session.outlets import Delivery, Outlet, Outlets, Turn
 
 NAMES = tuple(f"q{number}" for number in range(10))
 LABELS = ["10 s", "30 s"]
@@ -57,7 +56,7 @@ def content(outlet: Outlet) -> dict[int, int]:
 
 def test_bundles_of_many_and_of_few_reach_their_stores_in_order() -> None:
     there = outlets()
-    deliver = Delivery(there, 1, threading.Lock())
+    deliver = Delivery(there, 1, Turn())
     deliver([report([(0, 1), (10, 2)]), report([(20, 3)])])
     deliver([report([(0, 4)], names=NAMES[:2]), report([(0, 5)], names=NAMES[1:2])])
     deliver([report([(10, 6)])])
@@ -68,7 +67,7 @@ def test_bundles_of_many_and_of_few_reach_their_stores_in_order() -> None:
 
 def test_a_sink_gets_what_a_micro_batch_has_in_one_piece_and_the_others_their_part() -> None:
     there, sink = outlets(), Written()
-    deliver = Delivery(there, 3, threading.Lock())
+    deliver = Delivery(there, 3, Turn())
     deliver([report([(0, 1)])])
     there["q4"].sinks.append(sink)
     deliver([report([(10, 2)], batch=7), report([(20, 3)], batch=7)])
@@ -80,7 +79,7 @@ def test_a_sink_gets_what_a_micro_batch_has_in_one_piece_and_the_others_their_pa
 
 def test_a_query_that_goes_keeps_what_it_had_and_a_new_one_of_its_name_begins_with_its_plan() -> None:
     there = outlets()
-    deliver = Delivery(there, 1, threading.Lock())
+    deliver = Delivery(there, 1, Turn())
     deliver([report([(0, 1)])])
     gone = there.pop("q3")
     deliver([report([(10, 2)])])
@@ -93,7 +92,7 @@ def test_a_query_that_goes_keeps_what_it_had_and_a_new_one_of_its_name_begins_wi
 
 def test_levels_of_a_newer_plan_go_by_their_labels() -> None:
     there = outlets({0: ["30 s", "10 s"]})
-    deliver = Delivery(there, 1, threading.Lock())
+    deliver = Delivery(there, 1, Turn())
     deliver([report([(0, 1)])])
     for name in NAMES:
         there[name].labels[2] = LABELS
@@ -109,7 +108,7 @@ def test_levels_of_a_newer_plan_go_by_their_labels() -> None:
 
 def test_after_its_end_a_run_leaves_nothing_on_the_way() -> None:
     there = outlets()
-    first, second = (Delivery(there, run, threading.Lock()) for run in (1, 2))
+    first, second = (Delivery(there, run, Turn()) for run in (1, 2))
     first([report([(0, 1)])])
     first.close()
     second([report([(0, 2)])])

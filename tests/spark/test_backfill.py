@@ -195,6 +195,18 @@ def test_what_tungsten_cannot_run(spark: Any, name: str, reason: str) -> None:
     assert "level 1 arrow: tungsten cannot" in session.explain(session.parse(WORKLOADS[name], name="q"))
 
 
+def test_a_backfill_that_is_stopped_at_once_gives_nothing(spark: Any) -> None:
+    """Its job is not with Spark yet, so there is nothing to cancel: it must not run afterwards."""
+    session = Session()
+    session.source("events", rows(), time="ts", replay="backfill")
+    (handle,) = session.start(session.parse("SELECT count(*) AS n FROM events GROUP BY window(ts, '1 s')", name="q"))
+    runner: Any = session._streams["events"]._runner
+    assert runner.stop(LONG)
+    handle.stop()
+    assert handle.status().state == "stopped"
+    assert handle.store.version == 0
+
+
 def test_no_rows_at_all(spark: Any) -> None:
     for variant in ("arrow", "tungsten"):
         handle = run(spark.createDataFrame(rows(10)).where("false"), WORKLOADS["no key"], level1=variant)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from itertools import starmap
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -228,6 +229,34 @@ def test_two_runs_on_one_checkpoint_are_refused(tmp_path: Path) -> None:
     first.close()
     second.open(2)
     second.close()
+
+
+def test_a_run_that_cannot_begin_leaves_the_checkpoint_to_others(tmp_path: Path) -> None:
+    """Spark's folder of temporary files has been swept away: no run begins, and none holds the checkpoint."""
+    context = SimpleNamespace(master="local[2]", defaultParallelism=2, _temp_dir=str(tmp_path / "gone"))
+    session: Any = SimpleNamespace(sparkContext=context)
+    feed: Any = None
+    runner = StreamRunner(session, make_plan(), feed, print, tmp_path / "kept")
+    with pytest.raises(FileNotFoundError):
+        runner.start()
+    other = Checkpoint(tmp_path / "kept")
+    other.open(2)
+    other.close()
+
+
+def test_a_disk_that_fails_at_the_end_keeps_nobody_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = opened(tmp_path)
+
+    def fail() -> None:
+        raise OSError("input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner._checkpoint, "close", fail)
+        with pytest.raises(OSError, match="input/output"):
+            runner._watch(tmp_path / "scratch")
+    assert runner.wait(0)
+    assert runner.progress().state == "finished"
+    runner._checkpoint.close()
 
 
 def test_a_crash_leaves_no_lock(tmp_path: Path) -> None:

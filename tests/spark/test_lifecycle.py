@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
+from pyspark.sql.classic.dataframe import DataFrame
 
 from tests.spark.events import SQL, wait_for
 from tests.spark.faults import LONG, counted
@@ -145,6 +146,36 @@ def test_another_session_goes_on_from_the_checkpoint(recording: Callable[..., st
     fine = finals(again, "30 seconds")
     assert fine.items() <= counted(size=30).items()
     assert ("a", 960) in fine
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_micro_batch_that_a_stop_has_cancelled_runs_again(
+    recording: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in neither state nor results, so it must not count as done: the second of four here."""
+    path, checkpoint, cancelled = recording(), tmp_path / "checkpoint", threading.Event()
+    session, whole = session_on(path, checkpoint=checkpoint, max_rows=250), DataFrame.toArrow
+
+    def cancel_second(frame: Any) -> Any:
+        runner: Any = session._streams["events"]._runner
+        if runner is not None and runner.progress().batches == 1:
+            runner._ending = "stopped"
+            cancelled.set()
+            raise RuntimeError("part of cancelled job group")
+        return whole(frame)
+
+    monkeypatch.setattr(DataFrame, "toArrow", cancel_second)
+    first = start(session)
+    assert cancelled.wait(LONG)
+    assert first.wait(LONG)
+    monkeypatch.undo()
+    first.stop()
+    assert (first.status().state, first.status().error, first.status().batches) == ("stopped", None, 1)
+    assert not (checkpoint / "commits" / "1").exists()
+    again = start(session_on(path, checkpoint=checkpoint, max_rows=250))
+    assert again.wait(LONG)
+    assert again.status().rows == 1_000
+    assert finals(again) == counted()
 
 
 def test_a_batch_frame_has_no_checkpoint(spark: Any, recording: Callable[..., str], tmp_path: Path) -> None:

@@ -12,11 +12,13 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from tests.spark.events import wait_for
+from workbench.spark.session import this_python
 
 pytestmark = pytest.mark.spark
 
@@ -175,3 +177,32 @@ def test_ctrl_c_leaves_a_running_stream_alone(recording: Callable[..., str]) -> 
 def alive(process: psutil.Process) -> bool:
     """Running, and not merely waiting for its parent to read its exit code."""
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+class Lent:
+    """As much of a user's Spark context as says which Python it starts."""
+
+    master, pythonExec = "local[2]", "theirs"
+
+    def getConf(self) -> dict[str, str]:
+        return {}
+
+
+def test_two_threads_leave_a_context_as_it_was() -> None:
+    """A backfill holds ours for as long as its job; a stream that starts meanwhile may be done before it."""
+    context: Any = Lent()
+    backfill, stream = this_python(context), this_python(context)
+    with backfill:
+        ours = context.pythonExec
+        assert ours != "theirs"
+        with stream:
+            assert context.pythonExec == ours
+        assert context.pythonExec == ours
+    assert context.pythonExec == "theirs"
+    first, second = this_python(context), this_python(context)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert context.pythonExec == ours, "the other one still needs it"
+    second.__exit__(None, None, None)
+    assert context.pythonExec == "theirs"

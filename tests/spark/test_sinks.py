@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from workbench.results import Level, QueryResults, Schema
 from workbench.results.rows import rows_of
 from workbench.runtime.wire import Report
 from workbench.session import Session
-from workbench.session.outlets import Delivery, Outlet
+from workbench.session.outlets import Delivery, Outlet, Turn
 from workbench.spark.sinks import BEFORE, SparkSink
 
 pytestmark = pytest.mark.spark
@@ -133,7 +132,7 @@ def test_what_was_out_is_not_written_again_when_it_comes_again(monkeypatch: pyte
     sink = SparkSink(None, QueryResults(schema), lambda frame, batch: None)  # type: ignore[arg-type]
     written: list[int] = []
     monkeypatch.setattr(sink, "_put", lambda rows, batch: written.append(batch))
-    delivery = Delivery({"q": Outlet(QueryResults(schema), {0: ["1 minute"]}, [sink])}, 1, threading.Lock())
+    delivery = Delivery({"q": Outlet(QueryResults(schema), {0: ["1 minute"]}, [sink])}, 1, Turn())
     for batch in (3, 4):
         delivery([replace(EMPTY, batch=batch)])
     assert delivery.latest == 4

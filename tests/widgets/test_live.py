@@ -20,9 +20,10 @@ from bokeh.document import Document
 
 from tests.widgets.conftest import BEGAN
 from tests.widgets.test_packing import unpacked
+from workbench.errors import QueryError
 from workbench.results import QueryResults
-from workbench.time import HOUR
-from workbench.widgets import HOLD, DashboardView, LiveDashboard
+from workbench.time import HOUR, MINUTE
+from workbench.widgets import HOLD, Backing, DashboardView, LiveDashboard
 from workbench.widgets import live as live_module
 from workbench.widgets.pages import WINDOW
 from workbench.widgets.still import LIVE, STILL
@@ -230,6 +231,30 @@ def test_a_fault_in_the_view_is_shown_and_survived(
     count = len(live.of("patch"))
     wait_for(lambda: len(live.of("patch")) > count)
     assert "boom" not in live.view.controls.strip.text
+
+
+def test_what_a_user_asked_for_in_vain_is_told_until_the_next_thing(results: QueryResults) -> None:
+    def refuse(label: str) -> None:
+        raise QueryError("the stream has ended")
+
+    live = Wire(DashboardView(results, "delays", Backing(add_level=refuse)))
+    try:
+        live.view.show(BEGAN + 6 * HOUR, BEGAN + 6 * HOUR + 4 * MINUTE)
+        live.hello("p")
+        wait_for(lambda: live.view.controls.offered)
+        live.say("p", "set", changes=[(live.view.controls.finer.id, "active", True)])
+        wait_for(lambda: "has ended" in str(live.of("patch")))
+        refreshes = threading.Event()
+        live.call(refreshes.set)
+        assert refreshes.wait(20)
+        wait_for(lambda: live._due < time.monotonic())
+        live.call(lambda: None)
+        wait_for(lambda: not live._inbox and not live._urgent)
+        assert "has ended" in live.view.controls.strip.text, "a refresh is no reason to take it away"
+        live.say("p", "set", changes=zoom(live, BEGAN, BEGAN + HOUR))
+        wait_for(lambda: "has ended" not in live.view.controls.strip.text)
+    finally:
+        live.close()
 
 
 def test_a_call_runs_on_the_pump(live: Wire) -> None:

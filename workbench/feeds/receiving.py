@@ -71,7 +71,7 @@ class Receiver:
         client.on_subscribe = self._subscribed
         self._writer.start()
         client.connect_async(
-            self._broker.host, self._broker.port, clean_start=False, properties=_keeping(mqtt, self._broker.keep)
+            self._broker.host, self._broker.port, clean_start=False, properties=_keeping(self._broker.keep)
         )
         client.loop_start()
 
@@ -163,7 +163,7 @@ def _client(mqtt: Any, broker: Broker, identity: str) -> Any:
     return client
 
 
-def _keeping(mqtt: Any, seconds: int) -> Any:
+def _keeping(seconds: int) -> Any:
     from paho.mqtt.packettypes import PacketTypes
     from paho.mqtt.properties import Properties
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from workbench.errors import QueryError
@@ -169,14 +170,7 @@ def aggregate(name: str | type, cls: type | None = None) -> Any:
     can compile run compiled, with its arithmetic (integers wrap, division by zero gives inf or NaN); the others run
     in Python, which ``explain`` tells, with the reason. Defining costs a second of compilation.
     """
-    if cls is not None:
-        register_aggregate(str(name), cls)
-        return cls
-    if isinstance(name, str):
-        return lambda decorated: aggregate(name, decorated)
-    _require_class(name, "an aggregate")
-    register_aggregate(name.__name__, name)
-    return name
+    return _defined(register_aggregate, "an aggregate", name, cls)
 
 
 def window_type(name: str | type, cls: type | None = None) -> Any:
@@ -204,19 +198,18 @@ def window_type(name: str | type, cls: type | None = None) -> Any:
     ``fields`` are what is kept of a key from row to row, as attributes of the context: type (``int64`` or
     ``float64``) and first value. Raises QueryError for a class that lacks something.
     """
-    if cls is not None:
-        register_window_type(str(name), cls)
-        return cls
-    if isinstance(name, str):
-        return lambda decorated: window_type(name, decorated)
-    _require_class(name, "a window type")
-    register_window_type(name.__name__, name)
-    return name
+    return _defined(register_window_type, "a window type", name, cls)
 
 
-def _require_class(given: object, what: str) -> None:
-    if not isinstance(given, type):
-        raise QueryError(f"{what} is a class, got {given!r}", hint="see the example in its help")
+def _defined(register: Callable[[str, type], None], what: str, name: str | type, cls: type | None) -> Any:
+    """``register`` a class by its own name, or by another; with a name alone, what decorates a class."""
+    if isinstance(name, str) and cls is None:
+        return partial(_defined, register, what, name)
+    made = name if cls is None else cls
+    if not isinstance(made, type):
+        raise QueryError(f"{what} is a class, got {made!r}", hint="see the example in its help")
+    register(made.__name__ if cls is None else str(name), made)
+    return made
 
 
 def query(source: Source | str) -> QueryBuilder:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from IPython.core.getipython import get_ipython
 
 from workbench.errors import QueryError, did_you_mean
+from workbench.logical import Query
 from workbench.notebook import api
 from workbench.notebook.api import Asked, bind, run
 from workbench.plan.drawing import draw
@@ -65,9 +66,15 @@ def dashboard(
     """Start a query (or take a running one) and give it a live, zoomable picture; see :func:`workbench.run`."""
     if isinstance(asked, LiveQuery):
         return Dashboard(asked)
-    (query,) = bind(asked, name, source, single=True, parameters=parameters, numerics=numerics)
-    api.require_picture([query])
-    return Dashboard(run(query, name=name, history=history))
+    queries = bind(asked, name, source, single=True, parameters=parameters, numerics=numerics)
+    return Dashboard(_run_pictured(queries, history))
+
+
+def _run_pictured(queries: Sequence[Query], history: bool | None = None) -> LiveQuery:
+    """Start the one query there is, unless it has no picture: then nothing starts."""
+    (query,) = queries
+    api.require_picture(queries)
+    return run(query, name=query.name, history=history)
 
 
 def builder(source: Source | str | None = None) -> QueryForm:
@@ -88,7 +95,7 @@ def builder(source: Source | str | None = None) -> QueryForm:
         return draw(session.plan(bind(sql, name, None)))
 
     def run_shown(sql: str, name: str) -> LiveDashboard:
-        live = run(sql, name=name)
+        live = _run_pictured(bind(sql, name, None, single=True))
         shell = get_ipython()
         if shell is not None:
             shell.push({name: live})

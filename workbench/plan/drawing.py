@@ -96,7 +96,7 @@ class _Drawing:
             tall = len(mine) * (2 * _LINE + _PAD + _GAP) - _GAP
             at = top + max(0.0, (fold_end - top - tall) / 2)
             for index, entry in mine:
-                place[index] = self._window(index, entry, at, ports)
+                place[index] = self._window(entry, at, ports)
                 at += 2 * _LINE + _PAD + _GAP
             bottom = max(fold_end, at - _GAP)
             windows.append(bottom)
@@ -167,7 +167,7 @@ class _Drawing:
                 self.boxes.append(text)
         return ports, top + height
 
-    def _window(self, index: int, entry: Assembly, top: float, ports: Sequence[float]) -> float:
+    def _window(self, entry: Assembly, top: float, ports: Sequence[float]) -> float:
         """The box of the windows of one kind; returns the height at which lines leave it."""
         left, width = _WINDOWS
         height = 2 * _LINE + _PAD

@@ -52,11 +52,24 @@ def _dense(codes: Array) -> tuple[Array, Array]:
 
 
 def key_values(array: pa.Array) -> list[Any]:
-    """Python values of a key column, fit to be compared and hashed."""
-    values = array.to_pylist()
+    """Python values of a key column, fit to be compared and hashed, of which Arrow makes the column again.
+
+    Times and days beyond the year 9999, for which Python has no values, are the numbers that Arrow keeps.
+    """
+    try:
+        values = array.to_pylist()
+    except OverflowError:
+        values = list(map(_moment, array))
     if pa.types.is_floating(array.type):
         return [value if value is None else _NAN if value != value else value + 0.0 for value in values]
     return values
+
+
+def _moment(value: pa.Scalar) -> Any:
+    try:
+        return value.as_py()
+    except OverflowError:
+        return value.value
 
 
 class KeyIndex:

@@ -113,7 +113,7 @@ def evaluate(
     nullable = frozenset((name, column) for name, rows in sources.items() for column in rows.present)
     run = signals.load(program, nullable)
     runs = {name: np.searchsorted(rows.keys, np.arange(keys + 1)) for name, rows in sources.items()}
-    owners, points = _points(program, sources[program.at], runs[program.at], keys)
+    owners, points = _points(program, sources[program.at], runs[program.at])
     cuts = _Cuts(program, sources, runs, owners, points, cut, span)
     outputs = range(len(program.outputs))
     values, present = ([np.empty(len(points), kind) for _ in outputs] for kind in (np.float64, np.bool_))
@@ -153,7 +153,7 @@ def _descends(array: Array) -> bool:
     return bool((array[1:] < array[:-1]).any())
 
 
-def _points(program: Program, rows: Rows, runs: Array, keys: int) -> tuple[Array, Array]:
+def _points(program: Program, rows: Rows, runs: Array) -> tuple[Array, Array]:
     """Keys and times of the domain, each time once: of its rows, or of the multiples of ``every`` that they span."""
     if program.every is None:
         return (rows.keys, rows.times) if rows.fresh is None else (rows.keys[rows.fresh], rows.times[rows.fresh])

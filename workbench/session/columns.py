@@ -21,8 +21,8 @@ from workbench.logical.types import SQL_TYPES, type_name
 #: Columns as an Arrow schema, or as in SQL: ``"ts TIMESTAMP, key STRING, value BIGINT"``.
 Columns: TypeAlias = pa.Schema | str
 
-_COLUMN = re.compile(r"\s*(?:`(?P<quoted>[^`]+)`|(?P<name>\w+))\s+(?P<kind>\w+)\s*")
-
+#: A column and its type; in backticks a name may have any sign, a backtick twice.
+_COLUMN = re.compile(r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<name>\w+))\s+(?P<kind>\w+)\s*(?:(?P<more>,)|\Z)")
 
 #: Options that are text, with what such a text may be; None means that nobody says.
 _TEXTS = {
@@ -59,17 +59,20 @@ def parse_schema(columns: Columns) -> pa.Schema:
     """Declared columns, as those of a stream. Raises SourceError for a text that does not read as columns."""
     if isinstance(columns, pa.Schema):
         return pa.schema([plain(field) for field in columns.remove_metadata()])
-    fields = []
-    for part in columns.split(","):
-        found = _COLUMN.fullmatch(part)
+    fields, place, more = [], 0, True
+    while more:
+        found = _COLUMN.match(columns, place)
         if found is None:
+            part = columns[place:].partition(",")[0].strip()
             raise SourceError(
-                f"cannot read `{part.strip()}` as a column", hint="write 'ts TIMESTAMP, key STRING, value BIGINT'"
+                f"cannot read `{part}` as a column", hint="write 'ts TIMESTAMP, key STRING, value BIGINT'"
             )
         kind = found["kind"].casefold()
         if kind not in SQL_TYPES:
             raise SourceError(f"no type `{found['kind']}` of a column", hint=did_you_mean(kind, SQL_TYPES, "type"))
-        fields.append(pa.field(found["quoted"] or found["name"], SQL_TYPES[kind]))
+        name = found["name"] or found["quoted"].replace("``", "`")
+        fields.append(pa.field(name, SQL_TYPES[kind]))
+        place, more = found.end(), found["more"] is not None
     names = [field.name for field in fields]
     for name in names:
         if names.count(name) > 1:
@@ -80,7 +83,10 @@ def parse_schema(columns: Columns) -> pa.Schema:
 def schema_text(columns: pa.Schema) -> str | None:
     """Columns as :func:`parse_schema` reads them; None where SQL has no name for a type."""
     known = all(pa.types.is_timestamp(field.type) or field.type in SQL_TYPES.values() for field in columns)
-    return ", ".join(f"`{field.name}` {type_name(field.type).upper()}" for field in columns) if known else None
+    if not known:
+        return None
+    names = ("`" + field.name.replace("`", "``") + "`" for field in columns)
+    return ", ".join(f"{name} {type_name(field.type).upper()}" for name, field in zip(names, columns, strict=True))
 
 
 def check_format(name: str | None) -> None:

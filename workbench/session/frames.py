@@ -16,7 +16,6 @@ from workbench.time import parse_duration
 if TYPE_CHECKING:
     from workbench.spark.frames import FrameOptions
 
-Level1Variant = Literal["auto", "arrow", "tungsten"]
 _VARIANTS = ("auto", "arrow", "tungsten")
 #: What the options of recorded data are where nobody gives them.
 _USUAL = {"replay": "max", "max_rows": None, "follow": False}

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow as pa
 from workbench.errors import QueryError, did_you_mean
 from workbench.language import parse_level, sql_of
 from workbench.logical import Numerics, Query
-from workbench.plan import PlanView
+from workbench.plan import PlanView, SharedPlan
 from workbench.results import QueryResults, Status
 from workbench.runtime.learned import Learned, subject_of
 from workbench.session.card import card_html
@@ -35,16 +36,26 @@ if TYPE_CHECKING:
 _LOOK = 0.1
 
 
+@dataclass(frozen=True)
+class LastWord:
+    """How a query was doing when another one took its name, and the plan that it ran in."""
+
+    progress: Progress
+    plan: SharedPlan
+
+
 class LiveQuery:
     """A query of the shared plan of its source. It keeps running while other cells run.
 
-    The same handle stays valid after :meth:`stop`: its last results and its status remain.
+    The same handle stays valid after :meth:`stop`, and where a newer query takes its name: its last results and its
+    status remain.
     """
 
     def __init__(self, query: Query, results: QueryResults, stream: SharedStream) -> None:
         self.query = query
         self._results = results
         self._stream = stream
+        self._left: LastWord | None = None
 
     @property
     def name(self) -> str:
@@ -102,6 +113,7 @@ class LiveQuery:
 
         stream = self.query.stream
         place = os.fspath(target) if isinstance(target, str | os.PathLike) else target
+        self._require_name()
         session = spark_of(self._stream.source)
         sink = SparkSink(session, self._results, place, format, status, stream.lateness > 0, options)
         self._stream.attach(self.name, sink)
@@ -112,6 +124,7 @@ class LiveQuery:
         The results there are stay; those of the new level come as the stream is caught up with. Raises QueryError
         for a level that is there already or cannot be read, or when the query has been stopped.
         """
+        self._require_name()
         self.query = self._stream.add_level(self.name, parse_level(level))
 
     def sql(self) -> str:
@@ -131,15 +144,15 @@ class LiveQuery:
 
     def plan(self) -> PlanView:
         """The shared plan that this query is part of, as a picture; ``explain()`` gives it as text."""
-        return PlanView(self._stream.plan_of(self.name))
+        return PlanView(self._plan())
 
     def explain(self) -> str:
         """The shared plan that this query is part of."""
-        return PlanText(explained(self._stream.source, self._stream.plan_of(self.name)))
+        return PlanText(explained(self._stream.source, self._plan()))
 
     def progress(self) -> Progress:
         """How the plan that this query is part of is doing; never waits."""
-        return self._stream.progress(self.name)
+        return self._stream.progress(self.name) if self._left is None else self._left.progress
 
     def status(self) -> QueryStatus:
         """How the query is doing now, printed one fact a line; never waits."""
@@ -179,7 +192,7 @@ class LiveQuery:
         """What tasks have seen of the rows of the folds of this query."""
         if not progress.learned:
             return ()
-        plan = self._stream.plan_of(self.name)
+        plan = self._plan()
         place = next(number for number, entry in enumerate(plan.queries) if entry.query.name == self.name)
         folds = {each.fold for each in plan.assemblies if any(query == place for query, _ in each.users)}
         subjects = dict.fromkeys(subject_of(plan.folds[fold]) for fold in sorted(folds))
@@ -201,7 +214,7 @@ class LiveQuery:
 
         Raises EngineError when the query failed.
         """
-        return self._stream.wait(timeout)
+        return self._left is not None or self._stream.wait(self.name, timeout)
 
     def __await__(self) -> Generator[Any, None, QueryStatus]:
         """``await query`` in a cell: until the stream has ended, with its last status; other tasks go on meanwhile.
@@ -242,9 +255,29 @@ class LiveQuery:
         ``finish`` ends the stream first: one more micro-batch makes all its windows final. That is for a stream whose
         end nobody else can tell. Raises QueryError where other queries would end with it.
         """
+        if self._left is not None:
+            return
         if finish:
             self._stream.finish(self.name)
         self._stream.remove(self.name)
+
+    def last_word(self) -> LastWord:
+        """How the query is doing, and by which plan, should it end now."""
+        progress = self.progress()
+        ended = progress.state in ("finished", "failed")
+        return LastWord(progress if ended else replace(progress, state="stopped"), self._plan())
+
+    def leave(self, last: LastWord) -> None:
+        """A newer query has its name: from now on the handle stands for what it was, not for that one."""
+        self._left = self._left or last
+
+    def _plan(self) -> SharedPlan:
+        return self._stream.plan_of(self.name) if self._left is None else self._left.plan
+
+    def _require_name(self) -> None:
+        """Raises QueryError where a newer query goes by the name."""
+        if self._left is not None:
+            raise QueryError(f"a newer query has taken the name `{self.name}`", hint="use the handle of that one")
 
     def __repr__(self) -> str:
         return str(self.status())

@@ -46,31 +46,53 @@ class Outlet:
 
     def since(self, plan: int) -> int | None:
         """The version that the levels in a result of a plan are those of; None where it is not for this outlet."""
-        return max((version for version in self.labels if version <= plan), default=None)
+        known = tuple(self.labels)  # at once: a level may be added meanwhile
+        return max((version for version in known if version <= plan), default=None)
 
 
 Outlets = dict[str, Outlet]
+
+
+class Turn:
+    """A lock on handing out results that tells whether this very thread has it: a sink may do less meanwhile."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner: int | None = None
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self._owner = None
+        self._lock.release()
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this thread hands out results now."""
+        return self._owner == threading.get_ident()
 
 
 class Delivery:
     """Hands the results of the micro-batches of one run to the outlets there are at the time.
 
     Results of many queries that are alike go by way of shelves, except to outlets with sinks: those get what a
-    micro-batch has for them in one piece, as do stores where it is few. ``lock`` is held meanwhile, so that a sink
+    micro-batch has for them in one piece, as do stores where it is few. It has the ``turn`` meanwhile, so that a sink
     can be attached between two micro-batches.
     """
 
-    def __init__(self, outlets: Outlets, run: int, lock: threading.Lock) -> None:
+    def __init__(self, outlets: Outlets, run: int, turn: Turn) -> None:
         self._outlets = outlets
         self._run = run
-        self._lock = lock
+        self._turn = turn
         #: The micro-batch whose results came last; -1 before any.
         self.latest = -1
         self._shelves = Shelves()
         self._known: list[Any] = []
 
     def __call__(self, reports: list[Report]) -> None:
-        with self._lock:
+        with self._turn:
             self.latest = max([self.latest, *(report.batch for report in reports)])
             outlets = self._outlets.copy()  # others may add to it meanwhile
             self._look(outlets)
@@ -82,7 +104,7 @@ class Delivery:
 
     def close(self) -> None:
         """The stores take what is still on its way."""
-        with self._lock:
+        with self._turn:
             self._shelves.close()
 
     def _look(self, outlets: Outlets) -> None:

@@ -143,12 +143,18 @@ class Session:
         """
         with self._lock:
             stream = self._stream(queries)
-            for query in queries:
-                older = self._live.get(query.name)
-                if older is not None and older.query.stream.name != query.stream.name:
-                    older.stop()
-            stores = stream.add(queries, history=history)
-            handles = [LiveQuery(query, store, stream) for query, store in zip(queries, stores, strict=True)]
+            before = [self._live.get(query.name) for query in queries]
+            last = [None if older is None else older.last_word() for older in before]
+            handles = [
+                LiveQuery(query, store, stream)
+                for query, store in zip(queries, stream.add(queries, history=history), strict=True)
+            ]
+            # Only now: where the new ones cannot run, the older ones go on.
+            for older, word, newer in zip(before, last, handles, strict=True):
+                if older is not None and word is not None and older.store is not newer.store:
+                    if older.query.stream.name != newer.query.stream.name:
+                        older.stop()
+                    older.leave(word)
             self._live |= {handle.name: handle for handle in handles}
             return handles
 

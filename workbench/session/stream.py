@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,8 +13,9 @@ from workbench.logical import Query, Window, Workload
 from workbench.plan import SharedPlan, carry, compile_workload
 from workbench.results import QueryResults
 from workbench.runtime.lowering import result_schema
+from workbench.session.frames import FrameSource
 from workbench.session.launch import Launch, Runner, raise_failure
-from workbench.session.outlets import Delivery, Outlet, Outlets, Sink
+from workbench.session.outlets import Delivery, Outlet, Outlets, Sink, Turn
 from workbench.session.sources import Source
 
 if TYPE_CHECKING:
@@ -36,8 +38,8 @@ class SharedStream:
         self._lock = threading.RLock()
         self._queries: dict[str, Query] = {}
         self._outlets: Outlets = {}
-        self._delivery = Delivery({}, 0, threading.Lock())
-        self._delivering = threading.Lock()
+        self._delivering = Turn()
+        self._delivery = Delivery({}, 0, self._delivering)
         self._run = 0
         self._plans: dict[str, SharedPlan] = {}
         self._last: dict[str, Progress] = {}
@@ -66,6 +68,7 @@ class SharedStream:
                 hint="leave `history` out, or define the source with another checkpoint, or without one",
             )
         history = self._rewinds if history is None else history
+        self._require_rest("start a query on it")
         with self._lock:
             workload = self._queries | {query.name: query for query in queries}
             if history or self._runner is None or not self._change(self._runner, workload):
@@ -78,6 +81,7 @@ class SharedStream:
 
         On an error everything goes on as before.
         """
+        self._require_rest("add a level")
         with self._lock:
             query = self._queries.get(name)
             if query is None:
@@ -107,6 +111,14 @@ class SharedStream:
                 store.drop_level(position)
                 raise
             return changed
+
+    def _require_rest(self, what: str) -> None:
+        """Raises QueryError inside a sink: what has to wait for the end of a micro-batch would wait for itself."""
+        if self._delivering.is_mine:
+            raise QueryError(
+                f"a sink of `{self.source.name}` cannot {what}: the micro-batch waits for the sink",
+                hint="do it in another thread",
+            )
 
     def _kept(self, plan: SharedPlan) -> Outlets:
         """The outlets there are, for the results of a plan that starts anew."""
@@ -161,6 +173,8 @@ class SharedStream:
             left = {name: query for name, query in self._queries.items() if name not in gone}
             if not gone or self._runner is None:
                 return
+            if left and isinstance(self.source, FrameSource):
+                self._require_rest("stop one of several queries on a DataFrame")
             last = {name: self.progress(name) for name in gone}
             for name in gone:
                 self._outlets.pop(name)
@@ -169,11 +183,13 @@ class SharedStream:
             else:
                 self._runner.stop()
                 last = dict.fromkeys(gone, self._runner.progress())
-                self._runner = None
+            # The last word first: others ask for the progress without the lock.
             for name, progress in last.items():
                 ended = progress.state in ("finished", "failed")
                 self._last[name] = progress if ended else replace(progress, state="stopped")
             self._queries = left
+            if not left:
+                self._runner = None
 
     def finish(self, name: str, timeout: float = 60.0) -> None:
         """End the stream of a running query with a micro-batch that closes all windows.
@@ -181,6 +197,7 @@ class SharedStream:
         Raises QueryError where other queries run on it, EngineError where it fails or takes longer than ``timeout``
         seconds.
         """
+        self._require_rest("finish its stream")
         with self._lock:
             runner = self._runner
             if name not in self._queries or runner is None:
@@ -201,6 +218,7 @@ class SharedStream:
 
         A query that has ended only hands over what is kept.
         """
+        self._require_rest("attach another one")
         with self._lock:
             outlet = self._outlets.get(name)
             if outlet is None:
@@ -222,14 +240,24 @@ class SharedStream:
         runner = self._runner
         return runner.progress() if runner is not None and name in self._queries else self._last[name]
 
-    def wait(self, timeout: float | None) -> bool:
-        """Wait for the end of the stream; raises EngineError when it failed."""
-        runner = self._runner
-        if runner is None:
-            return True
-        ended = runner.wait(timeout)
-        raise_failure(runner.progress())
-        return ended
+    def wait(self, name: str, timeout: float | None) -> bool:
+        """Wait for the end of the stream that a query runs on; raises EngineError when it failed.
+
+        True at once for a query that has been taken out. Where the plan starts anew meanwhile, its new run counts.
+        """
+        if timeout is None:
+            self._require_rest("wait for its end")
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            runner = self._runner
+            if runner is None or name not in self._queries:
+                return True
+            ended = runner.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+            if runner is self._runner:
+                raise_failure(runner.progress())
+                return ended
+            if not ended:
+                return False
 
 
 def _fresh(plan: SharedPlan, names: set[str], version: int) -> Outlets:

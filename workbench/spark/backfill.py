@@ -43,6 +43,8 @@ from workbench.spark.worker import settle
 
 #: Tasks of a recording for each core: enough that none waits long for another that has more to do.
 _TASKS = 2
+#: Seconds between two tries to cancel a job.
+_AGAIN = 0.1
 
 
 class BackfillRunner(ABC):
@@ -90,10 +92,13 @@ class BackfillRunner(ABC):
         if finish and self._over.wait(timeout):
             return True
         self._stopped = True
-        if not self._over.is_set():
+        deadline = time.monotonic() + timeout
+        # Spark cancels the jobs that it has: one that is still being planned is cancelled when it is there.
+        while not self._over.is_set() and (left := deadline - time.monotonic()) > 0:
             with contextlib.suppress(Exception):  # the JVM is gone, and the job with it
                 self._context.cancelJobsWithTag(self._tag)
-        return self._over.wait(timeout)
+            self._over.wait(min(left, _AGAIN))
+        return self._over.is_set()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the job has ended in whatever way; False after ``timeout``."""
@@ -107,9 +112,12 @@ class BackfillRunner(ABC):
         try:
             self._context.addJobTag(self._tag)
             with this_python(self._context):
-                reports = self._run()
-            self._on_reports(reports)
-            end = self._finished(reports)
+                reports = [] if self._stopped else self._run()
+            if self._stopped:
+                end = replace(self._progress, state="stopped")
+            else:
+                self._on_reports(reports)
+                end = self._finished(reports)
         except Exception as error:  # whatever Spark raises ends the job: it is told as its progress
             text = str(error)
             cause = error.message if isinstance(error, EngineError) else root_cause(text)

@@ -81,15 +81,15 @@ class QueryRunner(ABC):
         """Start the query on Spark and return. Raises EngineError where Spark or the checkpoint refuses it."""
         context, kept = self._session.sparkContext, self._checkpoint
         self._buckets = bucket_count(context)
-        if kept is not None:
-            kept.open(self._buckets)
-            self._buckets = kept.buckets
         # Below the context's own folder, which the JVM removes even when this process is killed.
         scratch = Path(tempfile.mkdtemp(prefix="winquery-", dir=context._temp_dir))
-        lasting = scratch if kept is None else kept.path
-        self._plans = PlanFolder(lasting / "winquery-plans")
-        self._spool = Spool.beside(scratch, local=is_local(context))
         try:
+            if kept is not None:
+                kept.open(self._buckets)
+                self._buckets = kept.buckets
+            lasting = scratch if kept is None else kept.path
+            self._plans = PlanFolder(lasting / "winquery-plans")
+            self._spool = Spool.beside(scratch, local=is_local(context))
             if not is_local(context):
                 ship(context)
             self._publish()
@@ -229,19 +229,18 @@ class QueryRunner(ABC):
         self._progress = replace(self._progress, state="starting")
 
     def _apply(self, results: DataFrame, batch: int) -> None:
-        """Spark's callback with the result blobs of one micro-batch."""
+        """Spark's callback with the result blobs of one micro-batch.
+
+        What it raises Spark must see, also while it is being stopped, which cancels the jobs of a running batch: a
+        batch whose callback returns is committed, and would be neither in the state nor among the results.
+        """
         if self._ending == "finished":  # rows that came after the end, while the query was being stopped
             return
-        try:
-            sent, buckets, tokens = (column.to_pylist() for column in results.toArrow().columns)
-            payloads = [self._spool.get(each) for each in sent]
-            self._spool.sweep()
-            self._deliver(batch, payloads)
-            self._homes.note(dict(zip(buckets, tokens, strict=True)))
-        except Exception:
-            # A stop cancels the jobs of a running batch: that is no failure, and the batch will not be committed.
-            if self._ending is None:
-                raise
+        sent, buckets, tokens = (column.to_pylist() for column in results.toArrow().columns)
+        payloads = [self._spool.get(each) for each in sent]
+        self._spool.sweep()
+        self._deliver(batch, payloads)
+        self._homes.note(dict(zip(buckets, tokens, strict=True)))
 
     def _deliver(self, batch: int, payloads: list[bytes]) -> None:
         """Keep and hand on the reports of a micro-batch."""
@@ -292,12 +291,14 @@ class QueryRunner(ABC):
                 error=None if self._ending else "Spark's Java process has ended",
                 details=f"{error}\n{log_tail()}",
             )
-        self._leave(scratch)
-        with self._lock:
-            self._rate = Rate()
-            self._progress = end
-            self._over.set()
-            self._moved.notify_all()
+        try:
+            self._leave(scratch)
+        finally:  # whatever it left: who waits for the end must not do so for ever
+            with self._lock:
+                self._rate = Rate()
+                self._progress = end
+                self._over.set()
+                self._moved.notify_all()
 
     def _leave(self, scratch: Path) -> None:
         """Nothing of the run stays but its checkpoint, which is free for another one."""

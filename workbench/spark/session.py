@@ -39,6 +39,9 @@ _NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 _lock = threading.RLock()
 _ours: tuple[SparkContext, SparkSession] | None = None
+#: Contexts that start Python as we want it for now: the interpreter that is theirs, and how many need ours.
+_lent: dict[SparkContext, tuple[str, int]] = {}
+_lending = threading.Lock()
 #: What the JVM and its Python workers print, instead of into the notebook; an unnamed file, gone with its processes.
 _log: IO[bytes] | None = None
 
@@ -97,15 +100,25 @@ def this_python(context: SparkContext) -> Iterator[None]:
     """Functions that are handed to Spark inside run on this very interpreter.
 
     A context of the user's may name another one, often the `python3` on PATH, which lacks our packages. On a cluster
-    the executors' interpreter is for whoever set the cluster up to choose.
+    the executors' interpreter is for whoever set the cluster up to choose. Several threads may be inside at a time:
+    the last one out gives the context back as it was.
     """
-    theirs = context.pythonExec
-    if is_local(context):
+    if not is_local(context):
+        yield
+        return
+    with _lending:
+        theirs, users = _lent.get(context, (context.pythonExec, 0))
+        _lent[context] = theirs, users + 1
         context.pythonExec = _python_for(context)
     try:
         yield
     finally:
-        context.pythonExec = theirs
+        with _lending:
+            theirs, users = _lent.pop(context)
+            if users > 1:
+                _lent[context] = theirs, users - 1
+            else:
+                context.pythonExec = theirs
 
 
 def _python_for(context: SparkContext) -> str:

@@ -31,6 +31,7 @@ from workbench.runtime.branches.edges import Edges, Found
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.branches.kinds import edges_of
 from workbench.runtime.branches.leaves import LeafMatrices, Leaves
+from workbench.runtime.branches.revisions import one_more
 from workbench.runtime.branches.told import ToldEdges
 from workbench.runtime.folding import Folder, session_ends
 from workbench.time import format_time
@@ -220,7 +221,7 @@ class ContextWindows(Branch):
             changed |= known & (moved | (had.counts != counts))
             revisions[known] = had.revisions[known]
         closed = found.closes <= clock.after
-        revisions[changed & (out | (found.closes <= clock.before))] += 1
+        revisions = one_more(revisions, changed & (out | (found.closes <= clock.before)))
         told = changed | (closed & ~out)
         status = np.where(closed, np.where(revisions > 0, Status.REVISED, Status.FINAL), Status.PROVISIONAL)
         if had is not None:

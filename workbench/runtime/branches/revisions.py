@@ -12,6 +12,14 @@ from workbench.runtime.branches.base import table_of
 
 Array = npt.NDArray[Any]
 
+#: The last number there is: rows that are late in every micro-batch get there within hours.
+MOST = np.iinfo(np.int16).max
+
+
+def one_more(revisions: Array, again: Array) -> Array:
+    """Revision numbers, int16, with one more where there was a revision ``again``; :data:`MOST` stays."""
+    return revisions + (again & (revisions < MOST))
+
 
 class Revisions:
     """Revision numbers by kind of window (a place), window end and key number; 0 where nothing was revised."""
@@ -26,7 +34,7 @@ class Revisions:
         for row, end in enumerate(ends.tolist()):
             counts = self._counts.get((place, end), out[row, :0])
             out[row, : len(counts)] = counts
-            out[row] += changed[row]
+            out[row] = one_more(out[row], changed[row])
             self._counts[place, end] = out[row].copy()
         self._written &= not len(ends)
         return out

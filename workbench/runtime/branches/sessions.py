@@ -27,6 +27,7 @@ from workbench.runtime.assembling import Alike, Cells, Emitted, emit_cells
 from workbench.runtime.branches.base import Branch, Clock, Work, rearranged, table_of
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.branches.leaves import by_partial, combined
+from workbench.runtime.branches.revisions import one_more
 
 Array = npt.NDArray[Any]
 
@@ -104,7 +105,7 @@ class SessionWindows(Branch):
             merged, new = merged[~missed], new[~missed]
         closed, out = merged.ends <= clock.after, np.isin(merged.shown, (Status.FINAL, Status.REVISED))
         # A result that was final, or should have been before this micro-batch, has changed.
-        merged.revisions[new & (out | (merged.ends <= clock.before))] += 1
+        merged.revisions[:] = one_more(merged.revisions, new & (out | (merged.ends <= clock.before)))
         told = new | (closed & ~out)
         status = np.where(merged.revisions > 0, Status.REVISED, Status.FINAL)
         merged.shown[told] = np.where(closed, status, Status.PROVISIONAL)[told]
