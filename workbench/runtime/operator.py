@@ -199,9 +199,12 @@ class BucketOperator:
         if events:
             state.max_event = max(events if state.max_event is None else [*events, state.max_event])
         finish = any(header["finish"] for header in headers)
-        newest = -LIMIT if state.max_event is None else state.max_event
-        passed = max((header.get("passed", 0) for header in headers), default=0) if state.max_event is not None else 0
-        after = LIMIT if finish else max(before, newest + passed - stream.delay)
+        newest = -LIMIT
+        if state.max_event is not None:
+            passed = max((header.get("passed", 0) for header in headers), default=0)
+            # Time that has passed in silence has passed for good, also when rows of before come again.
+            newest = max(state.max_event + passed, before + stream.delay)
+        after = LIMIT if finish else max(before, newest - stream.delay)
         state.watermark = after if after > -LIMIT else None
         return Clock(before, after, newest, stream.lateness, finish)
 

@@ -25,7 +25,8 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Clock:
-    """Time in one micro-batch: the watermark ``before`` and ``after`` it, and the latest event time.
+    """Time in one micro-batch: the watermark ``before`` and ``after`` it, and the latest event time, or the moment
+    that time has come to in a silence behind it.
 
     A window is final once its end is at or before the watermark, and settled, which is to say that nothing changes it
     any more, once its end is ``lateness`` behind that. ``finish``: no row will ever follow.
