@@ -138,8 +138,11 @@ class ContextWindows(Branch):
             old = part[(part >= 0) & (leaves.lasts < clock.settled_before)]  # those that have been slices before
             self.work += Work(merges=len(old) - len(np.unique(old)))
             settled = replace(settled, fresh=np.zeros(len(settled), np.bool_))
+            before = len(kind.slices), len(kind.shown.keys)
             kind.slices = settled.merged(part[part >= 0], self._folder.kinds)
             kind.shown = kind.shown[kind.shown.closes > clock.settled_after]
+            # Time alone forgets, too: what was written of it would be taken for results that are there no more.
+            self._changed |= before != (len(kind.slices), len(kind.shown.keys))
         kept = rows.firsts >= clock.settled_after
         self._changed |= bool(rows.fresh.any()) or bool(results) or not kept.all()
         self._rows = self._rows.filter(pa.array(kept))
