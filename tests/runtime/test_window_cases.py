@@ -133,6 +133,19 @@ def test_a_late_mark_splits_a_window() -> None:
     assert told(engine)[:2] == [(0, 4, 2, 1, "revised", 1), (4, 8, 2, 2, "revised", 1)]
 
 
+@pytest.mark.parametrize("value", ["12 / count(*)", "12 % count(v)"])
+def test_a_withdrawn_window_needs_no_value(value: str) -> None:
+    """The row at 3 begins the first window earlier, so the one from 5 on is gone: there was division by zero."""
+    stream = Stream("s", SCHEMA, "ts", 100 * SECOND)
+    sql = f"SELECT {value} AS n, histogram(v, 0, 10, 1) AS t FROM s GROUP BY punctuation_window(b)"
+    engine = Engine(compile_workload(Workload(stream, parse_queries(sql, {"s": stream}, name="q"))))
+    engine.run([table([(5, 1), (9, 0)]), table([(3, 1)])])
+    assert [row[:4] for row in told(engine)] == [
+        (3, 9, 6 if "/" in value else 0, [0, 2, 0]),
+        (9, 9.000001, 12 if "/" in value else 0, [0, 1, 0]),
+    ]
+
+
 def test_rows_before_the_first_mark_are_a_window_too() -> None:
     rows = [(1, 5), (2, 6), (3, 0), (3, 7), (6, 0)]
     assert finals("punctuation_window(b)", rows) == [(1, 3, 2, 11), (3, 6, 2, 7), (6, 6.000001, 1, 0)]

@@ -107,8 +107,11 @@ class Branch(ABC):
         is to be written anew.
         """
 
-    def begin(self, since: Mapping[AnyWindow, int]) -> None:  # noqa: B027 - most windows need not know
-        """Called once before the first micro-batch: windows that began in the middle of the stream, and when."""
+    def begin(self, since: Mapping[AnyWindow, int], told: Mapping[tuple[str, int], int]) -> None:  # noqa: B027
+        """Called once before the first micro-batch: windows that began in the middle of the stream, and when.
+
+        ``told`` is where the first window starts that a query and level of it may be told of.
+        """
 
     @property
     @abstractmethod

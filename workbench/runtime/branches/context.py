@@ -254,11 +254,10 @@ class ContextWindows(Branch):
         """Take back the results of windows that there are no more."""
         if not len(gone.keys):
             return []
-        partials = {index: self._folder.kinds[index].blank(len(gone.keys)) for index in kind.assembly.partials}
         keys = [column.take(pa.array(gone.keys)) for column in self.table.arrays()]
         status = np.zeros(len(gone.keys), np.int8)
         bounds = Bounds(gone.starts, gone.ends)
-        return emit_cells(kind.alike, Cells(bounds, keys, partials, status, gone.revisions, gone.numbers))
+        return emit_cells(kind.alike, Cells(bounds, keys, {}, status, gone.revisions, gone.numbers))
 
     def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
         """Block 0 holds the rows; each kind has three: its slices, where they begin, and what is out."""
@@ -301,9 +300,10 @@ class ContextWindows(Branch):
                 kind.slices, kind.shown = replace(kept, fields=fields), same.shown
                 kind.edges.recall(same.edges.remembered())
 
-    def begin(self, since: Mapping[AnyWindow, int]) -> None:
+    def begin(self, since: Mapping[AnyWindow, int], told: Mapping[tuple[str, int], int]) -> None:
         for kind in self._kinds:
             kind.since = since.get(kind.assembly.window)
+            kind.alike = [group.begun(told) for group in kind.alike]
 
     def _to_arrow(self, fields: list[Array]) -> list[pa.Array]:
         kinds = [field for kind in self._folder.kinds for field in kind.fields]
