@@ -229,19 +229,18 @@ class QueryRunner(ABC):
         self._progress = replace(self._progress, state="starting")
 
     def _apply(self, results: DataFrame, batch: int) -> None:
-        """Spark's callback with the result blobs of one micro-batch."""
+        """Spark's callback with the result blobs of one micro-batch.
+
+        A stop cancels the jobs of a running one. That is no failure, but is raised: of a callback that returns Spark
+        takes note as done, although the state of its buckets was not written.
+        """
         if self._ending == "finished":  # rows that came after the end, while the query was being stopped
             return
-        try:
-            sent, buckets, tokens = (column.to_pylist() for column in results.toArrow().columns)
-            payloads = [self._spool.get(each) for each in sent]
-            self._spool.sweep()
-            self._deliver(batch, payloads)
-            self._homes.note(dict(zip(buckets, tokens, strict=True)))
-        except Exception:
-            # A stop cancels the jobs of a running batch: that is no failure, and the batch will not be committed.
-            if self._ending is None:
-                raise
+        sent, buckets, tokens = (column.to_pylist() for column in results.toArrow().columns)
+        payloads = [self._spool.get(each) for each in sent]
+        self._spool.sweep()
+        self._deliver(batch, payloads)
+        self._homes.note(dict(zip(buckets, tokens, strict=True)))
 
     def _deliver(self, batch: int, payloads: list[bytes]) -> None:
         """Keep and hand on the reports of a micro-batch."""
