@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from strategies import SCHEMA, SECOND, TYPES, B, X, streams, workloads
 
 from workbench.errors import EngineError, QueryError
+from workbench.language import parse_queries
 from workbench.logical import (
     AggregateCall,
     Call,
@@ -238,3 +239,35 @@ def test_a_session_with_gaps_of_its_rows_cannot_begin_and_nothing_changes() -> N
         engine.operators[0].change(changed, 2)
     engine.step([rows(2)], finish=True)
     assert finals(engine, first) == {(0, (), 0, 10 * SECOND, 0): (2.0,)}
+
+
+@pytest.mark.parametrize(
+    ("running", "begins", "value"),
+    [
+        ("min(k)", "first(k)", "a"),
+        ("max(i)", "range(i)", 4),
+        ("count(i)", "8 / sum(i)", 2.0),
+        ("sum(x)", "1 / count(i)", 0.5),
+    ],
+)
+@pytest.mark.parametrize("form", ["window(ts, '10 seconds')", "session_window(ts, '5 seconds')"])
+@pytest.mark.parametrize("restart", [False, True])
+def test_nothing_is_computed_of_a_window_that_was_partly_seen(
+    form: str, restart: bool, running: str, begins: str, value: object
+) -> None:
+    """Its partials are at odds: a count knows of rows that a sum has not seen. It overflowed, or divided by zero."""
+    older, newer = (
+        parse_queries(f"SELECT {item} AS v FROM s GROUP BY {form}", {"s": STREAM}, name=name)[0]
+        for name, item in (("q", running), ("r", begins))
+    )
+    engine = Engine(compile_workload(Workload(STREAM, (older,))))
+    engine.step([pa.Table.from_pylist([{"ts": SECOND, "k": "b", "i": 5, "x": 0.5}], SCHEMA)])
+    engine.change(compile_workload(Workload(STREAM, (older, newer)), running=engine.plan))
+    if restart:
+        changes = engine.operators[0].changes()
+        engine.operators[0] = BucketOperator(engine.plan, engine.version)
+        engine.operators[0].load(changes.meta, changes.put.values())
+    later = [{"ts": t * SECOND, "k": "a", "i": i, "x": 0.5} for t, i in ((21, 0), (23, 4))]
+    engine.run([pa.Table.from_pylist(later, SCHEMA)])
+    assert engine.results["q"].table().column("status").to_pylist() == ["final", "final"]
+    assert engine.results["r"].table().select(["v", "status"]).to_pylist() == [{"v": value, "status": "final"}]

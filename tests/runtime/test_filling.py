@@ -116,6 +116,33 @@ def test_a_late_row_replaces_what_was_filled_and_what_was_taken_from_it() -> Non
     ]
 
 
+def test_in_a_silence_filling_goes_on_with_event_time_and_leaves_no_hole() -> None:
+    """One row at 0.5, four seconds of silence, one at 7.5: the windows that ended in the silence had no result.
+
+    The row of 4.2 falls into the window that is open then.
+    """
+    engine = start("FILL PREVIOUS")
+    engine.step([table([(0.5, "a", 4.0)])])
+    engine.step([], passed=4 * SECOND)
+    assert [row[1:] for row in told(engine)] == [(0.0, 1, 4.0, "final", 0), *_empty(1, 2, 3)]
+    engine.step([table([(4.2, "a", 1.0)])])
+    assert [row[1:] for row in told(engine)[4:]] == [(4.0, 1, 1.0, "provisional", 0)]
+    engine.step([table([(7.5, "a", 2.0)])])
+    engine.step([], passed=round(1.6 * SECOND), finish=True)
+    assert [row[:4] for row in told(engine)[4:]] == [
+        ("a", 4.0, 1, 1.0),
+        ("a", 5.0, 0, 1.0),
+        ("a", 6.0, 0, 1.0),
+        ("a", 7.0, 1, 2.0),
+        ("a", 8.0, 0, 2.0),
+        ("a", 9.0, 0, 2.0),
+    ]
+
+
+def _empty(*starts: float) -> list[tuple[float, int, float, str, int]]:
+    return [(time, 0, 4.0, "final", 0) for time in starts]
+
+
 def test_a_silence_that_would_take_too_many_results_is_an_error() -> None:
     engine = start("FILL NULL")
     with pytest.raises(QueryError, match=r"filling the windows of `q` would take 1,000,000,000 results at once"):

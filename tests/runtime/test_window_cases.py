@@ -15,6 +15,7 @@ import pytest
 from workbench.language import parse_queries
 from workbench.logical import Stream, Workload
 from workbench.plan import compile_workload
+from workbench.runtime import BucketOperator
 from workbench.runtime.branches import revisions
 from workbench.runtime.branches.revisions import Revisions
 from workbench.runtime.engine import Engine
@@ -135,6 +136,19 @@ def test_a_late_mark_splits_a_window() -> None:
     assert told(engine)[:2] == [(0, 4, 2, 1, "revised", 1), (4, 8, 2, 2, "revised", 1)]
 
 
+@pytest.mark.parametrize("value", ["12 / count(*)", "12 % count(v)"])
+def test_a_withdrawn_window_needs_no_value(value: str) -> None:
+    """The row at 3 begins the first window earlier, so the one from 5 on is gone: there was division by zero."""
+    stream = Stream("s", SCHEMA, "ts", 100 * SECOND)
+    sql = f"SELECT {value} AS n, histogram(v, 0, 10, 1) AS t FROM s GROUP BY punctuation_window(b)"
+    engine = Engine(compile_workload(Workload(stream, parse_queries(sql, {"s": stream}, name="q"))))
+    engine.run([table([(5, 1), (9, 0)]), table([(3, 1)])])
+    assert [row[:4] for row in told(engine)] == [
+        (3, 9, 6 if "/" in value else 0, [0, 2, 0]),
+        (9, 9.000001, 12 if "/" in value else 0, [0, 1, 0]),
+    ]
+
+
 def test_rows_before_the_first_mark_are_a_window_too() -> None:
     rows = [(1, 5), (2, 6), (3, 0), (3, 7), (6, 0)]
     assert finals("punctuation_window(b)", rows) == [(1, 3, 2, 11), (3, 6, 2, 7), (6, 6.000001, 1, 0)]
@@ -144,6 +158,33 @@ def test_the_last_rows_at_every_edge_with_something_new() -> None:
     """last(3, '10 seconds'): nothing new came between 20 and 30, so there is no window at 30."""
     rows = [(1, 1), (2, 2), (3, 4), (4, 8), (15, 16), (31, 32)]
     assert finals("last(3, '10 seconds')", rows) == [(2, 10, 3, 14), (3, 20, 3, 28), (4, 40, 3, 56)]
+
+
+@pytest.mark.parametrize(
+    ("form", "rows", "silence", "window"),
+    [
+        ("last(2, '6 seconds')", [(1, 5)], (6, 19), (1, 6, 1, 5, "final", 0)),
+        ("punctuation_window(b)", [(0, 5), (2, 0)], (2, 3), (0, 2, 1, 5, "final", 0)),
+    ],
+)
+def test_what_time_alone_has_settled_stays_so_after_a_restart(
+    form: str, rows: list[Row], silence: tuple[int, int], window: tuple[Any, ...]
+) -> None:
+    """In the first silence the row is settled, in the second its window, of which nothing was written.
+
+    After a restart the window seemed to have lost its row, and its final result was withdrawn.
+    """
+    engine = start(form, lateness=3)
+    engine.step([table(rows)])
+    kept: dict[int, bytes] = {}
+    for passed in silence:
+        engine.step([], passed=passed * SECOND)
+        changes = engine.operators[0].changes()
+        kept |= changes.put
+    engine.operators[0] = BucketOperator(engine.plan)
+    engine.operators[0].load(changes.meta, kept.values())
+    engine.step([table([(30, 9)])])
+    assert told(engine)[0] == window
 
 
 def test_a_count_window_that_never_fills_up_is_never_final() -> None:

@@ -64,6 +64,33 @@ def test_a_killed_python_process_at_many_moments(
     kill_a_python(spark, recording(), tmp_path / "checkpoint", random.Random(seed))
 
 
+def test_a_micro_batch_that_a_stop_cuts_off_is_not_committed(
+    spark: Any, recording: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stop first cancels the jobs of a running micro-batch and then interrupts its thread, which may be late.
+
+    Meanwhile Spark noted the micro-batch as done, whose state was never written: no run could go on behind it.
+    """
+    path, checkpoint, got = recording(), tmp_path / "checkpoint", Finals()
+    frame, runners = type(spark.range(1)), list[Any]()
+    collect = frame.toArrow
+
+    def cancelled(results: Any) -> Any:
+        if not runners or runners[0].progress().batches < 3:
+            return collect(results)
+        runners[0]._ending = "stopped"
+        raise RuntimeError("the job was cancelled")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(frame, "toArrow", cancelled)
+        progress = run(spark, path, checkpoint, got, runners.append)
+    assert (progress.state, progress.batches) == ("stopped", 3)
+    assert {name.name for name in (checkpoint / "commits").glob("[0-9]*")} == {"0", "1", "2"}
+    progress = run(spark, path, checkpoint, got)
+    assert progress.state == "finished", progress.details
+    assert got.found == counted()
+
+
 def kill_the_driver(spark: Any, path: str, checkpoint: Path, moment: random.Random) -> None:
     """A kernel dies with all that it knew; another one goes on, and has the results of both."""
     code = f"""

@@ -313,6 +313,8 @@ def _syntax_error(text: SqlText, error: ParseError) -> QueryError:
     at = next((place for place, token in enumerate(text.tokens) if token.start == span.start), None)
     token = None if at is None else text.tokens[at]
     before = text.tokens[at - 1] if at else None
+    if place.upper() == "FILL":
+        hint = "behind FILL stands NULL, ZERO or PREVIOUS, at the end of the statement and once"
     if hint is None and token is not None and token.token_type in _RESERVED:
         hint = f"`{place}` is a word of SQL; a column of that name stands in backticks"
     if hint is None and before is not None and before.token_type in (TokenType.ALIAS, TokenType.DCOLON):

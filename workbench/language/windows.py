@@ -33,6 +33,7 @@ from workbench.logical import (
     Session,
     Stream,
     Window,
+    require_few,
 )
 from workbench.logical.types import is_number, type_name
 from workbench.logical.user_windows import WINDOW_TYPES, Constant, Micros, call_of
@@ -63,7 +64,11 @@ def bind_form(text: SqlText, node: exp.Expr, stream: Stream, bind: Bind) -> tupl
     form, least, most = _FORMS[name]
     if not least <= len(call.arguments) <= most:
         raise text.error(f"`{name}` {_ARGUMENTS[name]}", node, hint=f"such as `{EXAMPLES[name]}`")
-    return tuple(form(call))
+    windows = tuple(form(call))
+    with text.at(node):
+        for window in windows:
+            require_few(window)
+    return windows
 
 
 def refuse_form(text: SqlText, node: exp.Expr, clause: str) -> QueryError:
@@ -157,6 +162,8 @@ class _Call:
         if isinstance(node, exp.Neg):
             node, sign = node.this, -1
         if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
+            if int(node.this) > _MOST_ROWS:
+                raise self.text.error(f"no window has more than {_MOST_ROWS:,} rows", self.arguments[place])
             return sign * int(node.this)
         raise self.text.error("expected a whole number of rows", self.arguments[place], hint="such as `100`")
 
@@ -315,6 +322,7 @@ def _other_time(stream: Stream, name: str) -> str:
 
 
 _MANY = 1 << 10
+_MOST_ROWS = 1_000_000_000
 _MEASURE_DROP = "`measure_window(km, 10, 1, 0, 'drop')`"
 
 #: What reads a form, and the least and the largest number of its arguments.

@@ -37,6 +37,7 @@ from workbench.logical.windows import (
     Punctuation,
     Session,
     Window,
+    require_few,
     window_reads,
 )
 
@@ -80,6 +81,7 @@ __all__ = [
     "ahead_of",
     "beside_frames",
     "over_calls",
+    "require_few",
     "walk",
     "window_reads",
 ]

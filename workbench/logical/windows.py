@@ -274,6 +274,20 @@ ContextAware: TypeAlias = CountWindow | Punctuation | LastRows | MeasureWindow |
 AnyWindow: TypeAlias = ContextFree | Session | ContextAware | EachRow
 
 
+#: A row in more windows than these would take all memory.
+_MOST = 1 << 24
+
+
+def require_few(window: AnyWindow) -> None:
+    """Raise QueryError for windows of which so many overlap that no machine can hold those of one row."""
+    match window:
+        case Window(size, step) | MeasureWindow(_, size, step) | Cumulating(size, step) if size // step > _MOST:
+            raise QueryError(
+                f"each row would be in {size // step:,} windows, more than {_MOST:,}",
+                hint="take a longer slide, or a shorter window",
+            )
+
+
 def window_reads(window: AnyWindow) -> list[Expression]:
     """What a window type reads of each row."""
     if isinstance(window, UserContext):

@@ -36,6 +36,7 @@ from workbench.logical import (
     ahead_of,
     beside_frames,
     over_calls,
+    require_few,
     window_reads,
 )
 from workbench.logical.types import language_type
@@ -83,6 +84,8 @@ def compile_workload(
     shapes: list[Shape] = []
     queries = []
     for query in workload.queries:
+        for window in query.windows:
+            require_few(window)
         keys = tuple(named.expression for named in query.keys)
         shape: Shape = (query.where, keys, _kept_columns(query), _ahead(query))
         if shape not in partials:

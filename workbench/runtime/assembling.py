@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from workbench.logical import Window
 from workbench.plan import Assembly, Bounds, QueryPlan, SharedPlan
 from workbench.results import ResultBundle, ResultColumns, Targets
 from workbench.runtime.lowering import lower
+from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
@@ -127,7 +128,9 @@ class Alike:
     """Results that are lowered in one go: the windows of some kinds, for queries that differ in no value.
 
     ``places`` are the places of the kinds that the targets take their windows from, among the caller's; ``kinds``
-    those places, ascending, or None if it is all of them.
+    those places, ascending, or None if it is all of them. ``since``, by kind, is where the first window starts that
+    was wholly seen, where some began in the middle of the stream. Partials of earlier ones may be at odds: one knows
+    of rows that another has not seen. So nothing is computed of them.
     """
 
     entry: QueryPlan
@@ -136,6 +139,7 @@ class Alike:
     targets: Targets
     places: Array
     kinds: Array | None
+    since: Array | None = None
 
     @staticmethod
     def of(plan: SharedPlan, assemblies: Sequence[Assembly]) -> list[Alike]:
@@ -159,6 +163,18 @@ class Alike:
             every = None if len(kinds) == len(assemblies) else kinds
             alike.append(Alike(entry, shape[0], tuple(partials), Targets(names, levels), np.array(places), every))
         return alike
+
+    def begun(self, since: Mapping[tuple[str, int], int]) -> Alike:
+        """The same, of which targets begin at some time, by query and level.
+
+        Those of one kind begin together, as they read the same partials.
+        """
+        targets = list(zip(self.targets.names, self.targets.levels, strict=True))
+        if not since.keys() & set(targets):
+            return self
+        starts = np.full(int(self.places.max()) + 1, -LIMIT)
+        starts[self.places] = [since.get(target, -LIMIT) for target in targets]
+        return replace(self, since=starts)
 
 
 def emit(
@@ -184,6 +200,9 @@ def emit(
         present = counts != 0  # three times as fast as of the integers
         if wanted is not None:
             present &= wanted if mine is None else wanted[mine]
+        if group.since is not None:
+            own = slice(None) if mine is None else mine
+            present &= (bounds.starts[own] >= group.since[kind[own]])[:, None]
         cells = np.flatnonzero(present)
         rows = cells // counts.shape[1]
         columns = cells - rows * counts.shape[1]  # np.divmod takes ten times as long
@@ -219,7 +238,8 @@ def _taken(field: Array, found: Array) -> Array:
 class Cells:
     """Results to be lowered, an entry each: bounds, key columns, partials by number, status codes, revisions.
 
-    ``numbers`` identify windows of irregular levels within their key; None: the end does.
+    ``numbers`` identify windows of irregular levels within their key; None: the end does. Results that are withdrawn,
+    all of them ABSENT, need no partials.
     """
 
     bounds: Bounds
@@ -229,21 +249,41 @@ class Cells:
     revisions: Array | None = None
     numbers: Array | None = None
 
+    def __getitem__(self, which: Array) -> Cells:
+        return Cells(
+            self.bounds[which],
+            [column.filter(pa.array(which)) for column in self.keys],
+            {index: tuple(field[which] for field in fields) for index, fields in self.partials.items()},
+            self.status[which],
+            None if self.revisions is None else self.revisions[which],
+            None if self.numbers is None else self.numbers[which],
+        )
+
 
 def emit_cells(alike: Sequence[Alike], cells: Cells) -> Emitted:
     """As :func:`emit` for windows of one kind, with everything one entry a result."""
     results: Emitted = []
     for group in alike:
-        columns = _lowered(group.entry, cells, regular=group.regular)
-        lows = np.zeros(len(group.targets), np.int64)
-        results.append(ResultBundle(group.targets, columns, lows, lows + len(columns)))
+        own = cells if group.since is None else cells[cells.bounds.starts >= group.since[0]]
+        columns = _lowered(group.entry, own, regular=group.regular)
+        if len(columns):
+            lows = np.zeros(len(group.targets), np.int64)
+            results.append(ResultBundle(group.targets, columns, lows, lows + len(columns)))
     return results
 
 
 def _lowered(entry: QueryPlan, cells: Cells, *, regular: bool) -> ResultColumns:
-    values, status = lower(entry, cells.keys, cells.partials, cells.status)
+    values, status = _nothing(entry, cells) or lower(entry, cells.keys, cells.partials, cells.status)
     revisions = np.zeros(len(status), np.int16) if cells.revisions is None else cells.revisions
     ends = numbers = None
     if not regular:
         ends, numbers = cells.bounds.ends, cells.bounds.ends if cells.numbers is None else cells.numbers
     return ResultColumns(cells.bounds.starts, tuple(cells.keys), values, status, revisions, ends, numbers)
+
+
+def _nothing(entry: QueryPlan, cells: Cells) -> tuple[tuple[pa.Array, ...], Array] | None:
+    """What stands in withdrawn results: an expression need have no value over no rows."""
+    if cells.status.any():
+        return None
+    kinds = [named.expression.type for named in entry.query.values]
+    return tuple(pa.nulls(len(cells.status), kind) for kind in kinds), cells.status

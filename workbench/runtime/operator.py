@@ -27,9 +27,8 @@ import pyarrow as pa
 
 from workbench.logical import ContextFree, EachRow, Session
 from workbench.plan import Assembly, SharedPlan, carry
-from workbench.results import ResultBatch, ResultBundle
 from workbench.runtime import wire
-from workbench.runtime.assembling import Assembler, Emitted
+from workbench.runtime.assembling import Assembler
 from workbench.runtime.branches.base import Branch, Clock, Work
 from workbench.runtime.branches.context import ContextWindows
 from workbench.runtime.branches.grids import SliceWindows
@@ -51,8 +50,6 @@ class BucketOperator:
         self._assembler = Assembler(plan)
         self._folds = [_branches(plan, fold, self._assembler) for fold in range(len(plan.folds))]
         self.state = BucketState([branch for branches in self._folds for branch in branches], version)
-        #: When a (query, level) begins to be told, where that is in the middle of the stream.
-        self._begun: dict[tuple[str, int], int] = {}
 
     @property
     def token(self) -> str:
@@ -113,8 +110,15 @@ class BucketOperator:
         self._begin()
 
     def _begin(self) -> None:
-        """Bring into force when windows began."""
-        since = self.state.since
+        """Bring into force when windows began, and from where on queries are told of them."""
+        since, told = self.state.since, {}
+        for place, assembly in enumerate(self.plan.assemblies):
+            for query, level in assembly.users:
+                entry = self.plan.queries[query]
+                read = {0}.union(*(ingredient.partials for ingredient in entry.ingredients))
+                times = [since[place, partial] for partial in read if (place, partial) in since]
+                if times:
+                    told[entry.query.name, level] = max(times) + _reach(assembly)
         for fold, branches in enumerate(self._folds):
             begun = {
                 assembly.window: since[place, 0]
@@ -122,31 +126,7 @@ class BucketOperator:
                 if assembly.fold == fold and (place, 0) in since
             }
             for branch in branches:
-                branch.begin(begun)
-        for place, assembly in enumerate(self.plan.assemblies):
-            for query, level in assembly.users:
-                entry = self.plan.queries[query]
-                read = {0}.union(*(ingredient.partials for ingredient in entry.ingredients))
-                times = [since[place, partial] for partial in read if (place, partial) in since]
-                if times:
-                    self._begun[entry.query.name, level] = max(times) + _reach(assembly)
-
-    def _told(self, results: Emitted) -> Emitted:
-        """Results of windows that were wholly seen."""
-        if not self._begun:
-            return results
-        told: Emitted = []
-        latest = max(self._begun.values())
-        for bundle in results:
-            if not len(bundle.columns) or int(bundle.columns.starts.min()) >= latest:
-                told.append(bundle)
-                continue
-            for name, batch in bundle.batches():
-                own = batch.own()
-                own = own.pick(own.starts >= self._begun.get((name, batch.level), -LIMIT))
-                if len(own):
-                    told.append(ResultBundle.of(name, ResultBatch(batch.level, own, 0, len(own))))
-        return told
+                branch.begin(begun, told)
 
     def changes(self) -> StateChanges:
         """What to write since the last call; call it once after each :meth:`apply`."""
@@ -184,7 +164,7 @@ class BucketOperator:
                 finished=clock.finish,
                 plan=self.version,
                 learned=_learned([header for header, _ in messages]),
-                bundles=self._told(results),
+                bundles=results,
             )
         )
 
@@ -199,9 +179,12 @@ class BucketOperator:
         if events:
             state.max_event = max(events if state.max_event is None else [*events, state.max_event])
         finish = any(header["finish"] for header in headers)
-        newest = -LIMIT if state.max_event is None else state.max_event
-        passed = max((header.get("passed", 0) for header in headers), default=0) if state.max_event is not None else 0
-        after = LIMIT if finish else max(before, newest + passed - stream.delay)
+        newest = -LIMIT
+        if state.max_event is not None:
+            passed = max((header.get("passed", 0) for header in headers), default=0)
+            # Time that has passed in silence has passed for good, also when rows of before come again.
+            newest = max(state.max_event + passed, before + stream.delay)
+        after = LIMIT if finish else max(before, newest - stream.delay)
         state.watermark = after if after > -LIMIT else None
         return Clock(before, after, newest, stream.lateness, finish)
 

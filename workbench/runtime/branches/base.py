@@ -25,7 +25,8 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Clock:
-    """Time in one micro-batch: the watermark ``before`` and ``after`` it, and the latest event time.
+    """Time in one micro-batch: the watermark ``before`` and ``after`` it, and the latest event time, or the moment
+    that time has come to in a silence behind it.
 
     A window is final once its end is at or before the watermark, and settled, which is to say that nothing changes it
     any more, once its end is ``lateness`` behind that. ``finish``: no row will ever follow.
@@ -106,8 +107,11 @@ class Branch(ABC):
         is to be written anew.
         """
 
-    def begin(self, since: Mapping[AnyWindow, int]) -> None:  # noqa: B027 - most windows need not know
-        """Called once before the first micro-batch: windows that began in the middle of the stream, and when."""
+    def begin(self, since: Mapping[AnyWindow, int], told: Mapping[tuple[str, int], int]) -> None:  # noqa: B027
+        """Called once before the first micro-batch: windows that began in the middle of the stream, and when.
+
+        ``told`` is where the first window starts that a query and level of it may be told of.
+        """
 
     @property
     @abstractmethod

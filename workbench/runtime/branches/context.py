@@ -139,8 +139,11 @@ class ContextWindows(Branch):
             old = part[(part >= 0) & (leaves.lasts < clock.settled_before)]  # those that have been slices before
             self.work += Work(merges=len(old) - len(np.unique(old)))
             settled = replace(settled, fresh=np.zeros(len(settled), np.bool_))
+            before = len(kind.slices), len(kind.shown.keys)
             kind.slices = settled.merged(part[part >= 0], self._folder.kinds)
             kind.shown = kind.shown[kind.shown.closes > clock.settled_after]
+            # Time alone forgets, too: what was written of it would be taken for results that are there no more.
+            self._changed |= before != (len(kind.slices), len(kind.shown.keys))
         kept = rows.firsts >= clock.settled_after
         self._changed |= bool(rows.fresh.any()) or bool(results) or not kept.all()
         self._rows = self._rows.filter(pa.array(kept))
@@ -252,11 +255,10 @@ class ContextWindows(Branch):
         """Take back the results of windows that there are no more."""
         if not len(gone.keys):
             return []
-        partials = {index: self._folder.kinds[index].blank(len(gone.keys)) for index in kind.assembly.partials}
         keys = [column.take(pa.array(gone.keys)) for column in self.table.arrays()]
         status = np.zeros(len(gone.keys), np.int8)
         bounds = Bounds(gone.starts, gone.ends)
-        return emit_cells(kind.alike, Cells(bounds, keys, partials, status, gone.revisions, gone.numbers))
+        return emit_cells(kind.alike, Cells(bounds, keys, {}, status, gone.revisions, gone.numbers))
 
     def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
         """Block 0 holds the rows; each kind has three: its slices, where they begin, and what is out."""
@@ -299,9 +301,10 @@ class ContextWindows(Branch):
                 kind.slices, kind.shown = replace(kept, fields=fields), same.shown
                 kind.edges.recall(same.edges.remembered())
 
-    def begin(self, since: Mapping[AnyWindow, int]) -> None:
+    def begin(self, since: Mapping[AnyWindow, int], told: Mapping[tuple[str, int], int]) -> None:
         for kind in self._kinds:
             kind.since = since.get(kind.assembly.window)
+            kind.alike = [group.begun(told) for group in kind.alike]
 
     def _to_arrow(self, fields: list[Array]) -> list[pa.Array]:
         kinds = [field for kind in self._folder.kinds for field in kind.fields]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from workbench.logical import ContextFree
+from workbench.logical import AnyWindow, ContextFree
 from workbench.plan import Bounds, Chosen, GridSet, SharedPlan, Span
 from workbench.results import Status
 from workbench.runtime.assembling import Alike, Assembler, Emitted, Ranges, emit
@@ -185,3 +185,6 @@ class SliceWindows(Branch):
             if filling.assembly.window in fillings:
                 filling.adopt(fillings[filling.assembly.window])
         self._dirty = set(np.unique(self.store.starts // self._span).tolist())
+
+    def begin(self, since: Mapping[AnyWindow, int], told: Mapping[tuple[str, int], int]) -> None:
+        self._alike = [group.begun(told) for group in self._alike]

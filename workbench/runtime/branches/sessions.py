@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workbench.kernels.gaps import overlapping
-from workbench.logical import Session
+from workbench.logical import AnyWindow, Session
 from workbench.plan import Assembly, Bounds, SharedPlan
 from workbench.results import Status
 from workbench.runtime.assembling import Alike, Cells, Emitted, emit_cells
@@ -168,3 +168,6 @@ class SessionWindows(Branch):
         fields = rearranged(kept.fields, older._kinds, self._kinds, partials, len(kept))
         self._open = _Spans(kept.keys, kept.starts, kept.ends, kept.shown, kept.revisions, fields)
         self._changed = True
+
+    def begin(self, since: Mapping[AnyWindow, int], told: Mapping[tuple[str, int], int]) -> None:
+        self._alike = [group.begun(told) for group in self._alike]
