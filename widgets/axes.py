@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bokeh.models import DataRange1d, DatetimeTickFormatter, HoverTool, PanTool, Range1d, WheelZoomTool
+from bokeh.models import DataRange1d, DatetimeTickFormatter, HoverTool, PanTool, PlainText, Range1d, WheelZoomTool
 from bokeh.plotting import figure
 
 from workbench.widgets import theme
@@ -40,7 +40,7 @@ def time_figure(
     plot.outline_line_color = None
     plot.background_fill_color = plot.border_fill_color = None
     plot.title.update(
-        text=name, text_font=theme.FONT, text_font_size="12px", text_font_style="bold", standoff=5,
+        text=PlainText(text=name), text_font=theme.FONT, text_font_size="12px", text_font_style="bold", standoff=5,
         text_color=theme.LIGHT.ink,
     )  # fmt: skip
     plot.xaxis.formatter = _time_ticks()
