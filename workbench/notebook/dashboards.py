@@ -88,8 +88,10 @@ def builder(source: Source | str | None = None) -> QueryForm:
         return draw(session.plan(bind(sql, name, None)))
 
     def run_shown(sql: str, name: str) -> LiveDashboard:
-        live = run(sql, name=name)
         shell = get_ipython()
+        if shell is not None:
+            api.check_variable(name, shell.user_ns)
+        live = run(sql, name=name)
         if shell is not None:
             shell.push({name: live})
         return LiveDashboard.opened(name, live_view(live))
