@@ -35,6 +35,7 @@ def time_figure(
         min_border_right=18,
         output_backend="canvas",
         toolbar_location=None,
+        html_attributes=spoken(name),
     )
     plot.toolbar.logo = None
     plot.outline_line_color = None
@@ -53,6 +54,11 @@ def time_figure(
         axis.minor_tick_line_color = None
     plot.grid.grid_line_color = theme.LIGHT.grid
     return plot
+
+
+def spoken(text: str) -> dict[str, str]:
+    """What a screen reader says of a figure, which is a canvas to it."""
+    return {"role": "figure", "aria-label": f"plot of {text}; the view Table has its values"}
 
 
 def _time_ticks() -> DatetimeTickFormatter:

@@ -55,10 +55,10 @@ class TimeAxis:
         first, newest = extent[0] + (shape.size if shape.regular else 0), extent[1]
         start, end = self.visible
         if self.mode == ALL:
-            # With a border, so that the marks at both ends are whole; a window alone stands in the middle.
-            half = max(newest - first, shape.slide, MILLISECOND) * 26 // 50
-            middle = (first + newest) // 2
-            self._move(middle - half, middle + half)
+            # With a border, so that the marks at both ends are whole; a window alone stands in the middle. The start
+            # stays where it is while windows come.
+            border = max(newest - first, MILLISECOND) // 50
+            self._move(first - shape.slide, max(newest + border, first + shape.slide))
         else:
             edge = newest + (end - start) // 51
             self._move(edge - (end - start), edge)

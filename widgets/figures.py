@@ -29,7 +29,7 @@ from bokeh.models import (
 from workbench.results import Status
 from workbench.time import HOUR
 from workbench.widgets import theme
-from workbench.widgets.axes import time_figure
+from workbench.widgets.axes import spoken, time_figure
 from workbench.widgets.hover import WindowBounds, line_hover
 from workbench.widgets.points import Array, Band, Points
 from workbench.widgets.theme import Theme
@@ -153,6 +153,7 @@ class Panel:
         text = self._title if something else f"{self._title}: no value in this range"
         if self.figure.title.text.text != text:
             self.figure.title.text = PlainText(text=text)
+            self.figure.html_attributes = spoken(text)
 
     def recolour(self, to: Theme) -> None:
         """Take the colours of another theme."""

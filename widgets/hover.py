@@ -65,9 +65,11 @@ class WindowBounds:
 
 def line_hover(column: str, bounds: WindowBounds, lines: GlyphRenderer) -> HoverTool:
     """A hover for the lines of one value column."""
+    # BokehJS puts values in the place of `@name` and `$name`, also in a name such as `price@home`.
+    name = escape(column).replace("@", "&#64;").replace("$", "&#36;")
     return HoverTool(
         renderers=[lines],
-        tooltips=_TOOLTIP.format(font=theme.FONT.replace('"', "'"), column=escape(column)),
+        tooltips=_TOOLTIP.format(font=theme.FONT.replace('"', "'"), column=name),
         formatters={
             "$snap_x": bounds.model,
             "$snap_y": said(Kind.NUMBER),

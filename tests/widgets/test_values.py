@@ -106,14 +106,30 @@ def test_texts_are_never_formulas() -> None:
     assert all(div.disable_math for div in view.root.select({"type": Div}))
 
 
+def test_names_are_no_placeholders_of_the_hover() -> None:
+    """BokehJS would write values, or `???`, in the place of these."""
+    view = shown(("price@home in US$total", pa.array([1, 2])))
+    told = view.panels[0].hover.tooltips
+    assert not re.search("[@$](home|total)", told)
+    assert "price@home in US$total" in unescape(told)
+
+
+def test_a_figure_has_a_name_to_be_read_aloud() -> None:
+    view = shown(("mean", pa.array([1.0, 2.0])), key="north")
+    assert "plot of mean;" in view.panels[0].figure.html_attributes["aria-label"]
+    view.controls.views.active = Shown.MULTIPLES
+    view.refresh()
+    assert "plot of north;" in view.multiples.panels[0].figure.html_attributes["aria-label"]
+
+
 def test_a_figure_without_values_says_so() -> None:
     view = shown(("v", pa.array([None, None], pa.float64())), ("n", pa.array([1, 2])))
     assert [panel.figure.title.text.text for panel in view.panels] == ["v: no value in this range", "n"]
 
 
-@pytest.mark.parametrize(("windows", "start", "end"), [(1, 0.48, 1.52), (101, -1, 103)])
+@pytest.mark.parametrize(("windows", "start", "end"), [(1, 0, 2), (101, 0, 103)])
 def test_all_shows_what_is_there_with_a_border(windows: int, start: float, end: float) -> None:
-    """In minutes: a window alone in the middle of its slide; a hundred with two hundredths on either side."""
+    """In minutes: a slide before the first end, so a window alone in the middle; behind the last a fiftieth."""
     view = shown(("n", pa.array(np.arange(windows))), windows=windows)
     assert np.array(view.visible) / MINUTE == pytest.approx([start, end])
 
@@ -125,7 +141,7 @@ def test_the_view_of_milliseconds_is_no_wider_than_they_are() -> None:
     results.apply([ResultBatch.of(0, np.arange(11) * 1_000, (), (pa.array(range(11)),), codes, revisions)])
     view = DashboardView(results)
     view.refresh()
-    assert view.visible == (800, 11_200)
+    assert view.visible == (0, 11_200)
 
 
 def test_long_labels_keep_both_ends() -> None:
