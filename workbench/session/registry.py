@@ -147,10 +147,19 @@ class Session:
                 older = self._live.get(query.name)
                 if older is not None and older.query.stream.name != query.stream.name:
                     older.stop()
-            stores = stream.add(queries, history=history)
-            handles = [LiveQuery(query, store, stream) for query, store in zip(queries, stores, strict=True)]
-            self._live |= {handle.name: handle for handle in handles}
-            return handles
+            try:
+                stream.add(queries, history=history)
+            except KeyboardInterrupt:  # perhaps in the waiting for what runs all the same
+                self._take(stream, queries)
+                raise
+            return self._take(stream, queries)
+
+    def _take(self, stream: SharedStream, queries: tuple[Query, ...]) -> list[LiveQuery]:
+        """Handles for those of the queries that run."""
+        running = [query for query in queries if query in stream.queries]
+        handles = [LiveQuery(query, stream.store_of(query.name), stream) for query in running]
+        self._live |= {handle.name: handle for handle in handles}
+        return handles
 
     def queries(self) -> list[LiveQuery]:
         """The handles of the queries that run."""
