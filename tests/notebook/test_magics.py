@@ -322,3 +322,22 @@ def test_asking_a_failed_cell_shows_no_traceback(shell: InteractiveShell, capsys
     assert "Traceback" not in said.out + said.err
     assert "`bad` has no `results`, as its cell failed" in said.out + said.err
     assert not hasattr(shell.user_ns["bad"], "results")
+
+
+@pytest.mark.parametrize("missing", ["pd.NaT", "pd.NA", "None", "np.datetime64('NaT')"])
+def test_a_missing_value_of_pandas_is_null(shell: InteractiveShell, missing: str) -> None:
+    assert run(shell, f"import numpy as np, pandas as pd\nlimit = {missing}").success
+    cell = "SELECT count(*) AS n FROM events WHERE v > 0 AND {{limit}} IS NULL GROUP BY window(ts, '1 minute')"
+    assert run(shell, f"%%winquery known\n{cell}").success
+    assert shell.user_ns["known"].results()["n"].tolist() == [2]
+
+
+def test_a_widget_is_told_from_its_value(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(shell, "import ipywidgets\nlimit = ipywidgets.FloatSlider(1.5)").success
+    cell = "SELECT count(*) AS n FROM events WHERE v > {{limit}} GROUP BY window(ts, '1 minute')"
+    assert not run(shell, f"%%winquery some\n{cell}").success
+    said = capsys.readouterr()
+    assert "put its `.value` into a variable" in said.out + said.err
+    assert run(shell, "limit = limit.value").success
+    assert run(shell, f"%%winquery some\n{cell}").success
+    assert shell.user_ns["some"].results()["n"].tolist() == [1]
