@@ -76,11 +76,11 @@ def _bounds(start: int, end: int) -> str:
 
 
 def _cell(value: Any) -> str:
-    if value is None:
+    if value is None or value != value:
         return _MISSING
     if isinstance(value, float):
         whole = value.is_integer() and abs(value) < 1e15
-        return "NaN" if value != value else f"{value:,.0f}" if whole else f"{value:,.6g}"
+        return f"{value:,.0f}" if whole else f"{value:,.6g}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return escape(part_label(value))
