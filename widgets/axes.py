@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bokeh.models import DataRange1d, DatetimeTickFormatter, HoverTool, PanTool, Range1d, WheelZoomTool
+from bokeh.models import DataRange1d, DatetimeTickFormatter, HoverTool, PanTool, PlainText, Range1d, WheelZoomTool
 from bokeh.plotting import figure
 
 from workbench.widgets import theme
@@ -35,12 +35,13 @@ def time_figure(
         min_border_right=18,
         output_backend="canvas",
         toolbar_location=None,
+        html_attributes=spoken(name),
     )
     plot.toolbar.logo = None
     plot.outline_line_color = None
     plot.background_fill_color = plot.border_fill_color = None
     plot.title.update(
-        text=name, text_font=theme.FONT, text_font_size="12px", text_font_style="bold", standoff=5,
+        text=PlainText(text=name), text_font=theme.FONT, text_font_size="12px", text_font_style="bold", standoff=5,
         text_color=theme.LIGHT.ink,
     )  # fmt: skip
     plot.xaxis.formatter = _time_ticks()
@@ -53,6 +54,11 @@ def time_figure(
         axis.minor_tick_line_color = None
     plot.grid.grid_line_color = theme.LIGHT.grid
     return plot
+
+
+def spoken(text: str) -> dict[str, str]:
+    """What a screen reader says of a figure, which is a canvas to it."""
+    return {"role": "figure", "aria-label": f"plot of {text}; the view Table has its values"}
 
 
 def _time_ticks() -> DatetimeTickFormatter:

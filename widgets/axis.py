@@ -7,7 +7,7 @@ import time
 from bokeh.models import InlineStyleSheet, RadioButtonGroup, Range1d
 
 from workbench.results import Level
-from workbench.time import HOUR, SECOND
+from workbench.time import HOUR, MILLISECOND
 from workbench.widgets.theme import CONTROLS
 
 ALL, FOLLOW, HOLD = 0, 1, 2
@@ -54,11 +54,14 @@ class TimeAxis:
         # A regular window is drawn at its end, one with bounds of its own from its start on.
         first, newest = extent[0] + (shape.size if shape.regular else 0), extent[1]
         start, end = self.visible
-        span = end - start
         if self.mode == ALL:
-            span = max(newest - first, shape.slide * 10, SECOND) * 51 // 50
-        edge = newest + span // 51
-        self._move(edge - span, edge)
+            # With a border, so that the marks at both ends are whole; a window alone stands in the middle. The start
+            # stays where it is while windows come.
+            border = max(newest - first, MILLISECOND) // 50
+            self._move(first - shape.slide, max(newest + border, first + shape.slide))
+        else:
+            edge = newest + (end - start) // 51
+            self._move(edge - (end - start), edge)
 
     def _move(self, start: int, end: int) -> None:
         if (start, end) == self.visible:

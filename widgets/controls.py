@@ -45,6 +45,7 @@ class Controls:
         sheets = [InlineStyleSheet(css=CONTROLS)]
         self._title = Div(
             text=f'<span style="font:600 16px {FONT};color:var(--wq-ink)">{escape(title)}</span>',
+            disable_math=True,
             margin=(9, 10, 0, 8),
         )
         self.views = RadioButtonGroup(
@@ -53,7 +54,8 @@ class Controls:
         self.level = Select(options=[AUTO], value=AUTO, width=180, stylesheets=sheets)
         self.pause = Toggle(label="Pause", stylesheets=sheets)
         self.options = Toggle(label="Options", stylesheets=sheets)
-        self.finer = Toggle(label="", visible=False, stylesheets=sheets)
+        # Not higher than the line of facts, which would push the plots down and up as it comes and goes.
+        self.finer = Toggle(label="", visible=False, margin=(-3, 5, -3, 5), stylesheets=sheets)
         self.bands = Select(options=list(_BANDS), value=_BANDS[0], width=122, visible=bands, stylesheets=sheets)
         self.theme = Select(
             options=[(AUTO, "theme: auto"), ("light", "light"), ("dark", "dark")],
@@ -71,13 +73,14 @@ class Controls:
             *keys.line, self.bands, self.theme, keys.told, sizing_mode="stretch_width", styles={"flex-wrap": "wrap"}
         )
         self.choices = Column(line, keys.chips, sizing_mode="stretch_width", visible=False)
-        self.strip = Div(text="", sizing_mode="stretch_width", margin=(2, 8, 4, 8))
-        # The offer comes and goes: beside the header's buttons it would push the plots down and up.
+        self.strip = Div(text="", disable_math=True, sizing_mode="stretch_width", margin=(2, 8, 4, 8))
         self.facts = Row(self.strip, self.finer, sizing_mode="stretch_width")
         box = {"max-height": "460px", "overflow": "auto", "color": "var(--wq-ink)", "font": f"13px {FONT}"}
-        self.table = Div(text="", sizing_mode="stretch_width", visible=False, styles=box)
-        self.plan = Div(text="", sizing_mode="stretch_width", visible=False, styles=box | {"max-height": "none"})
-        self.code = Div(text="", sizing_mode="stretch_width", visible=False, styles=box)
+        # A key or a pattern such as `\\(a\\)` is a text, never a formula.
+        plain = {"disable_math": True, "sizing_mode": "stretch_width", "visible": False}
+        self.table = Div(text="", **plain, styles=box)
+        self.plan = Div(text="", **plain, styles=box | {"max-height": "none"})
+        self.code = Div(text="", **plain, styles=box)
         self.offered: str | None = None
 
     @property

@@ -7,14 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from workbench.errors import QueryError
-from workbench.results import QueryResults, encode_keys
+from workbench.results import QueryResults
 from workbench.widgets.keys import Key
 
 #: The kinds of files, by what the menu says. The page makes PNG by itself.
@@ -38,15 +37,11 @@ def file_name(title: str, kind: str) -> str:
 
 def rows_on_show(results: QueryResults, level: int, start: int, end: int, keys: Sequence[Key]) -> pa.Table:
     """The windows of a level that end in ``[start, end]`` microseconds, of some keys, in ``results.table``'s form."""
-    table = results.table(level)
+    shape = results.schema.levels[level]
+    size = shape.size if shape.regular else 0
+    table = results.table(level, start=start - size if size else None, end=end - size + 1, keys=keys)
     ends = table["window_end"].cast(pa.int64())
-    kept = pc.and_(pc.greater_equal(ends, start), pc.less_equal(ends, end))
-    if results.schema.keys:
-        codes, distinct = encode_keys([table[name].combine_chunks() for name, _ in results.schema.keys])
-        known = set(keys)
-        wanted = np.array([key in known for key in distinct], np.bool_)
-        kept = pc.and_(kept, pa.array(wanted[codes]))
-    return table.filter(kept)
+    return table.filter(pc.and_(pc.greater_equal(ends, start), pc.less_equal(ends, end)))
 
 
 def csv_bytes(table: pa.Table) -> bytes:

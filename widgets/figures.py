@@ -21,16 +21,19 @@ from bokeh.models import (
     LinearColorMapper,
     MultiLine,
     Patches,
+    PlainText,
     Range1d,
     Scatter,
 )
 
 from workbench.results import Status
+from workbench.time import HOUR
 from workbench.widgets import theme
-from workbench.widgets.axes import time_figure
+from workbench.widgets.axes import spoken, time_figure
 from workbench.widgets.hover import WindowBounds, line_hover
 from workbench.widgets.points import Array, Band, Points
 from workbench.widgets.theme import Theme
+from workbench.widgets.values import Kind, measure, said
 
 #: Marks of revised windows that a panel draws at most; more would hide the lines.
 _MARKS = 2_000
@@ -67,8 +70,10 @@ class Panel:
         keys: ColumnDataSource,
         *,
         y_range: DataRange1d | None = None,
+        kind: Kind = Kind.NUMBER,
     ) -> None:
         self.name = name
+        self._title, self._kind = name, Kind.NUMBER
         self.final = ColumnDataSource(_flat(None))
         self.open = ColumnDataSource(_flat(None))
         self.dots = ColumnDataSource(_marks(np.empty(0), np.empty(0), np.empty(0)))
@@ -100,6 +105,8 @@ class Panel:
             self.final.js_on_change(event, cut)
         x_range.js_on_change("start", cut)
         x_range.js_on_change("end", cut)
+        measure(self.figure.yaxis[0], self._kind)
+        self.measure(kind)
         # The height of the frame is known once a page has laid the figure out, and the kernel never sets it.
         self.figure.js_on_change("inner_height", cut)
 
@@ -108,6 +115,7 @@ class Panel:
 
         Sources whose data has not changed stay untouched.
         """
+        self._head(bool(np.isfinite(points.y).any()))
         _extend(self.final, _flat(points.final()), points.y.shape[1])
         update(self.open, _flat(points.provisional()))
         update(self.dots, _marks(*points.dots(), first=first))
@@ -126,10 +134,26 @@ class Panel:
         )
         self.figure.xaxis.ticker.desired_num_ticks = 4
 
+    def measure(self, kind: Kind) -> None:
+        """Write values as those of a kind, at the axis and under the mouse."""
+        if kind is not self._kind:
+            self._kind = kind
+            measure(self.figure.yaxis[0], kind)
+            # What an axis spans where all values are one: of times not two milliseconds.
+            self.figure.y_range.default_span = 2 * HOUR / 1_000 if kind is Kind.TIME else 2
+            self.hover.formatters = {**self.hover.formatters, "$snap_y": said(kind)}
+
     def entitle(self, text: str) -> None:
         """Give the figure another heading."""
-        if self.figure.title.text != text:
-            self.figure.title.text = text
+        self._title = text
+        self._head(True)
+
+    def _head(self, something: bool) -> None:
+        """The heading, which says so where there is nothing below it: BokehJS draws no axis then."""
+        text = self._title if something else f"{self._title}: no value in this range"
+        if self.figure.title.text.text != text:
+            self.figure.title.text = PlainText(text=text)
+            self.figure.html_attributes = spoken(text)
 
     def recolour(self, to: Theme) -> None:
         """Take the colours of another theme."""

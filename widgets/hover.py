@@ -8,6 +8,7 @@ from bokeh.models import CustomJSHover, GlyphRenderer, HoverTool
 
 from workbench.results import Status
 from workbench.widgets import theme
+from workbench.widgets.values import Kind, said
 
 #: Finds the point of the line that was hit in the source that the line was cut from.
 _POINT = """
@@ -41,14 +42,10 @@ const rows = count == null || isNaN(count) ? "" : ", " + count.toLocaleString("e
 return (["", "provisional: the window is still open", "final", "revised after a late row"][status] ?? "") + rows
 """
 )
-_NUMBER = """
-const whole = Number.isInteger(value) && Math.abs(value) < 1e15
-return whole ? value.toLocaleString("en") : value.toPrecision(6)
-"""
 _TOOLTIP = """
 <div style="margin:-5px;padding:7px 10px;font:12px {font};line-height:1.5;background:var(--wq-paper, #fff);
             color:var(--wq-ink, #1f2933);border:1px solid var(--wq-rule, #cbd2d9)">
-  <b>@label</b> &nbsp;{column}&nbsp; <b>$snap_y{{number}}</b><br>
+  <b>@label</b> &nbsp;{column}&nbsp; <b>$snap_y{{said}}</b><br>
   <span style="color:var(--wq-muted, #5f6b7a)">$snap_x{{bounds}}<br>$x{{state}}</span>
 </div>
 """
@@ -68,12 +65,14 @@ class WindowBounds:
 
 def line_hover(column: str, bounds: WindowBounds, lines: GlyphRenderer) -> HoverTool:
     """A hover for the lines of one value column."""
+    # BokehJS puts values in the place of `@name` and `$name`, also in a name such as `price@home`.
+    name = escape(column).replace("@", "&#64;").replace("$", "&#36;")
     return HoverTool(
         renderers=[lines],
-        tooltips=_TOOLTIP.format(font=theme.FONT.replace('"', "'"), column=escape(column)),
+        tooltips=_TOOLTIP.format(font=theme.FONT.replace('"', "'"), column=name),
         formatters={
             "$snap_x": bounds.model,
-            "$snap_y": CustomJSHover(code=_NUMBER),
+            "$snap_y": said(Kind.NUMBER),
             "$x": CustomJSHover(code=_STATE),
         },
         line_policy="nearest",

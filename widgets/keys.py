@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -23,14 +24,22 @@ def key_label(key: Key) -> str:
 
     A text of blanks stands in quotes, so that there is something to see.
     """
-    return ", ".join(map(_part_label, key)) or "all"
+    return ", ".join(map(part_label, key)) or "all"
 
 
-def _part_label(part: Any) -> str:
+def part_label(part: Any) -> str:
+    """How one part of a key, or a value that is no number, is written: as SQL has it, times in UTC."""
     if part is None:
         return "NULL"
-    text = str(part)
+    if isinstance(part, bool):
+        return str(part).lower()
+    text = str(part.replace(tzinfo=None) if isinstance(part, datetime) else part)
     return " ".join(text.splitlines()) if text.strip() else repr(text)
+
+
+def short_label(label: str) -> str:
+    """At most 28 characters of a label: long ones are as often alike in their beginning as in their end."""
+    return label if len(label) <= 28 else f"{label[:14]}…{label[-13:]}"
 
 
 def all_keys(results: QueryResults) -> list[Key]:

@@ -11,6 +11,7 @@ from bokeh.models import CDSView, ColumnDataSource, CustomJS, GlyphRenderer, Leg
 
 from workbench.widgets import theme
 from workbench.widgets.figures import Panel, update
+from workbench.widgets.keys import short_label
 from workbench.widgets.theme import Theme
 
 #: Which keys are muted is noted in the source of the keys, which all lines follow.
@@ -75,11 +76,11 @@ class KeyLegend:
         if len(items) > len(self.model.items):
             self.model.items = items
         for slot, item in enumerate(items):
-            label = value(_short(labels[slot]) if slot < len(labels) else "")
+            label = value(short_label(labels[slot]) if slot < len(labels) else "")
             if item.label != label:
                 item.label = label
             item.visible = slot < len(labels)
-        longest = max((len(_short(label)) for label in labels), default=1)
+        longest = max((len(short_label(label)) for label in labels), default=1)
         columns = max(1, min(len(labels) or 1, width // (36 + 8 * longest)))
         if self.model.ncols != columns:
             self.model.ncols = columns
@@ -91,7 +92,3 @@ def _sample_columns(count: int) -> dict[str, list[Any]]:
     nowhere = [[np.nan]] * count
     keys = [slot % len(theme.LIGHT.palette) for slot in range(count)]
     return {"xs": nowhere, "ys": nowhere, "key": keys, "alpha": [1.0] * count}
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= 28 else f"{label[:27]}…"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bokeh.models import Column, ColumnDataSource, DataRange1d, Div, InlineStyleSheet, Range1d, Row, Select, Spacer
 
 from workbench.widgets.figures import Panel, key_columns, key_source, update
 from workbench.widgets.hover import WindowBounds
+from workbench.widgets.keys import short_label
 from workbench.widgets.points import Points
 from workbench.widgets.theme import CONTROLS, LIGHT, NOTE, Theme
+from workbench.widgets.values import Kind
 
 #: Figures at most: more than a page can draw five times a second are of no use.
 MOST = 12
@@ -21,15 +23,15 @@ _GRID = {"display": "grid", "grid-template-columns": f"repeat(auto-fill, minmax(
 class Multiples:
     """Figures are made when first shown; their number follows the keys."""
 
-    def __init__(self, names: Sequence[str], x_range: Range1d, bounds: WindowBounds) -> None:
-        self._range, self._bounds = x_range, bounds
+    def __init__(self, kinds: Mapping[str, Kind], x_range: Range1d, bounds: WindowBounds) -> None:
+        self._kinds, self._range, self._bounds = dict(kinds), x_range, bounds
         self._values = DataRange1d(range_padding=0.08)
         self._theme = LIGHT
         self.panels: list[Panel] = []
         self.keys: list[ColumnDataSource] = []
         sheet = InlineStyleSheet(css=CONTROLS)
-        self.value = Select(options=list(names), value=names[0], width=200, stylesheets=[sheet])
-        self._note = Div(text="", styles=NOTE, stylesheets=[sheet])
+        self.value = Select(options=list(kinds), value=next(iter(kinds)), width=200, stylesheets=[sheet])
+        self._note = Div(text="", disable_math=True, styles=NOTE, stylesheets=[sheet])
         self._figures = Row(Spacer(width=0, height=0), sizing_mode="stretch_width", styles=_GRID)
         self.root = Column(Row(self.value, self._note), self._figures, sizing_mode="stretch_width", visible=False)
 
@@ -46,7 +48,8 @@ class Multiples:
             self.panels.append(panel)
         for slot, label in enumerate(shown):
             panel = self.panels[slot]
-            panel.entitle(label)
+            panel.entitle(short_label(label))
+            panel.measure(self._kinds[self.value.value])
             update(self.keys[slot], key_columns([label], slot))
             panel.show(points.of(slot), slot, band=True)
         figures = [panel.figure for panel in self.panels[: len(shown)]]

@@ -18,7 +18,9 @@ _CHIPS = (
     CONTROLS
     + """
 .bk-btn-group { flex-wrap: wrap; gap: 3px; }
-.bk-btn-group > .bk-btn { flex: 0 0 auto; border-radius: 11px !important; }
+.bk-btn-group > .bk-btn {
+  flex: 0 1 auto; max-width: 100%; overflow: hidden; text-overflow: ellipsis; border-radius: 11px !important;
+}
 .bk-btn.bk-active { color: #fff; background-color: #2f6fab; border-color: #2f6fab; }
 """
 )
@@ -49,7 +51,7 @@ class KeyPicker:
         )
         self.order = Select(options=orders, value=_ROWS, width=170, stylesheets=[sheet])
         self.clear = CheckboxButtonGroup(labels=["unpick all"], active=[], stylesheets=[sheet])
-        self.told = Div(text="", styles=NOTE, stylesheets=[sheet])
+        self.told = Div(text="", disable_math=True, styles=NOTE, stylesheets=[sheet])
         #: For one line, with ``told`` at its end; the chips need one or more of their own.
         self.line: list[Model] = [self.search, self.number, self.order, self.clear]
         self.inputs = [

@@ -22,6 +22,7 @@ from workbench.widgets.levels import choose_level
 from workbench.widgets.points import Points
 from workbench.widgets.reading import read_points
 from workbench.widgets.theme import LIGHT
+from workbench.widgets.values import Kind, kind_of
 
 Array = npt.NDArray[Any]
 
@@ -63,11 +64,11 @@ def picture(
         entries, top_edge = _legend([key_label(key) for key in keys], top_edge, width)
         parts += entries
     points = read_points(results, chosen, start, end, inner, keys)
-    names = list(points)
+    names, kinds = list(points), {name: kind_of(kind) for name, kind in results.schema.values}
     label = "window end (UTC)" if shapes[chosen].regular else "time (UTC)"
     for position, name in enumerate(names):
         box = _Box(start, end, top_edge, inner, height, label)
-        parts += box.panel(name, points[name], last=position == len(names) - 1)
+        parts += box.panel(name, points[name], kinds[name], last=position == len(names) - 1)
         top_edge += height + _GAP
     if not keys:
         parts.append(_text(width / 2, _HEAD + height / 2, "no window yet", anchor="middle", ink=LIGHT.muted))
@@ -93,14 +94,14 @@ class _Box:
         self.start, self.end, self.label = start, max(end, start + 1), label
         self.top, self.width, self.height = top, width, height
 
-    def panel(self, name: str, points: Points, last: bool) -> list[str]:
+    def panel(self, name: str, points: Points, kind: Kind, last: bool) -> list[str]:
         """The parts of a panel: axes, grid, lines."""
         inside = (points.x >= self.start) & (points.x <= self.end)
         seen = points.y[inside & np.isfinite(points.y)]
         low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
-        pad = (high - low) * 0.08 or abs(high) * 0.08 or 1.0
+        pad = (high - low) * 0.08 or (HOUR / 1_000 if kind is Kind.TIME else abs(high) * 0.08) or 1.0
         self.low, self.high = low - pad, high + pad
-        parts = [*self._value_axis(name), *self._time_axis(last)]
+        parts = [*self._value_axis(name, kind), *self._time_axis(last)]
         bottom = self.top + self.height
         clip = f"c{round(self.top)}"
         parts.append(
@@ -141,16 +142,16 @@ class _Box:
             return ""
         return f'<path d="{"".join(commands)}" stroke="{LIGHT.colour(key)}"{extra}/>'
 
-    def _value_axis(self, name: str) -> list[str]:
+    def _value_axis(self, name: str, kind: Kind) -> list[str]:
         middle = self.top + self.height / 2
         parts = [
             f'<text transform="translate(18 {middle:.0f}) rotate(-90)" text-anchor="middle" font-size="13" '
             f'fill="{LIGHT.ink}">{escape(name)}</text>'
         ]
-        for tick in _ticks(self.low, self.high):
+        for tick, written in _ticks(self.low, self.high, kind):
             y = self._y(tick)
             parts.append(f'<path d="M{_LEFT} {y:.1f}h{self.width}" stroke="{LIGHT.grid}"/>')
-            parts.append(_text(_LEFT - 8, y + 4, f"{tick:,.10g}", anchor="end", size=11, ink=LIGHT.muted))
+            parts.append(_text(_LEFT - 8, y + 4, written, anchor="end", size=11, ink=LIGHT.muted))
         return parts
 
     def _time_axis(self, last: bool) -> list[str]:
@@ -199,15 +200,31 @@ def _legend(labels: Sequence[str], top: float, width: int) -> tuple[list[str], f
     return parts, top + 18 * (1 + (len(labels) - 1) // columns) + 10
 
 
-def _ticks(low: float, high: float) -> Array:
-    """About five round numbers between two values."""
+def _ticks(low: float, high: float, kind: Kind) -> list[tuple[float, str]]:
+    """About five round values of a kind between two, with their texts."""
     rough = high / 5 - low / 5
     if not np.isfinite(rough) or rough <= 0:
-        return np.empty(0)
+        return []
+    if kind is Kind.TRUTH:
+        return [(0.0, "false"), (1.0, "true")]
+    if kind is Kind.TIME:
+        step = next((each for each in _STEPS if each / 1_000 >= rough), _STEPS[-1]) / 1_000
+        return [(at, _moment(round(at * 1_000), round(step * 1_000))) for at in _multiples(low, high, step)]
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough)
-    first, last = np.ceil(low / step), np.floor(high / step)
-    return np.arange(first, last + 1) * step + 0.0
+    return [(at, f"{at:,.10g}") for at in _multiples(low, high, max(step, 1) if kind is Kind.WHOLE else step)]
+
+
+def _moment(tick: int, step: int) -> str:
+    """A time of an axis whose ticks are a step apart, in microseconds."""
+    date, clock = format_time(tick).split()
+    return date if step >= DAY else f"{date[-5:]} {clock[:5]}" if step >= MINUTE else clock[:8]
+
+
+def _multiples(low: float, high: float, step: float) -> list[float]:
+    """The multiples of a step between two values."""
+    found: list[float] = (np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step + 0.0).tolist()
+    return found
 
 
 def _text(

@@ -11,11 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from workbench.results import QueryResults, Series, Status
+from workbench.results import QueryResults, Schema, Series, Status
 from workbench.widgets.bands import Roles
 from workbench.widgets.keys import Key
 from workbench.widgets.points import Array, Band, Points, isolated, reduced
 from workbench.widgets.spans import irregular_points
+from workbench.widgets.values import scale_of
 
 #: Part of the visible range that is read on either side of it, so that a small pan shows data at once.
 MARGIN = 0.25
@@ -50,10 +51,11 @@ def read_points(
     pixel = max(1, (end - start) // max(1, width))
     if not shape.regular:
         # How long a window is, only the store knows: those that began earlier may still be running.
-        series = drawable(aligned(results.series(level, None, end + margin + 1, keys, values), keys))
+        series = drawable(aligned(results.series(level, None, end + margin + 1, keys, values), keys), results.schema)
         return irregular_points(series, start - margin, pixel, width, roles)
     first, last = start - margin - shape.size, end + margin - shape.size + 1
-    series = gridded(drawable(aligned(results.series(level, first, last, keys, values), keys)), shape.slide)
+    series = aligned(results.series(level, first, last, keys, values), keys)
+    series = gridded(drawable(series, results.schema), shape.slide)
     ends = series.starts + shape.size
     count = series.values.get(roles.count or "")
     points = {}
@@ -70,10 +72,12 @@ def read_points(
     return points
 
 
-def drawable(series: Series) -> Series:
-    """The series with NaN for what no axis can hold."""
+def drawable(series: Series, schema: Schema) -> Series:
+    """The series with NaN for what no axis can hold, and times as their axis has them."""
+    scales = {name: scale_of(kind) for name, kind in schema.values}
     values = {name: np.where(np.abs(matrix) <= LARGEST, matrix, np.nan) for name, matrix in series.values.items()}
-    return replace(series, values=values)
+    times = {name: matrix * scales[name] for name, matrix in values.items() if scales[name] != 1}
+    return replace(series, values=values | times)
 
 
 def gridded(series: Series, slide: int) -> Series:

@@ -58,6 +58,9 @@ class ServerHandle:
                 f"cannot serve the dashboard on `{address}:{port}`: {self._error}", hint="take another port, or 0"
             )
 
+    def __repr__(self) -> str:
+        return f"dashboard on {self.url}" if self._thread.is_alive() else "dashboard, not served any more"
+
     @property
     def url(self) -> str:
         """Where a browser finds the dashboard."""
@@ -150,7 +153,7 @@ def save(view: DashboardView, path: str | Path) -> Path:
     """Write a fresh view as one file that needs nothing else: ``.html`` (it zooms) or ``.svg``.
 
     The view must not be shown elsewhere. The level is the one for the whole range: a file cannot ask for more, and
-    has none of the buttons that would.
+    has none of the buttons that would. Raises WorkbenchError for another ending, and where it cannot be written.
     """
     path = Path(path)
     view.refresh()
@@ -161,6 +164,10 @@ def save(view: DashboardView, path: str | Path) -> Path:
         view.document()
         text = file_html(view.root, INLINE, title=view.title, suppress_callback_warning=True)
     else:
-        raise ValueError(f"expected a path ending in `.html` or `.svg`, got `{path}`")
-    path.write_text(text, encoding="utf-8")
+        hint = "PNG is made by `Export` of a dashboard in JupyterLab"
+        raise WorkbenchError(f"expected a path ending in `.html` or `.svg`, got `{path}`", hint=hint)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise WorkbenchError(f"cannot write `{path}`: {error.strerror or error}") from None
     return path

@@ -4,53 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from workbench.results import QueryResults, Status
 from workbench.time import MINUTE, format_time
-from workbench.widgets.keys import Key, key_label
-from workbench.widgets.reading import aligned
+from workbench.widgets.export import rows_on_show
+from workbench.widgets.keys import Key, part_label
 
 #: Rows of a table at most.
 ROWS = 100
 _STYLE = (
     "<style>table{border-collapse:collapse;font-variant-numeric:tabular-nums;width:100%}"
     "th{position:sticky;top:0;background:var(--wq-raised);text-align:right;font-weight:600}"
-    "th,td{padding:3px 6px;border-bottom:1px solid var(--wq-grid);white-space:nowrap}"
-    "td{text-align:right}th.t,td.t{text-align:left}.o{color:var(--wq-muted)}.r{color:var(--wq-busy)}</style>"
+    "th,td{padding:3px 6px;border-bottom:1px solid var(--wq-grid);white-space:nowrap;"
+    "max-width:28em;overflow:hidden;text-overflow:ellipsis}td{text-align:right}th.t,td.t{text-align:left}.o{color:var(--wq-muted)}.r{color:var(--wq-busy)}</style>"
 )
+_MISSING = '<span class="o">&ndash;</span>'
+_LOOKS = {Status.PROVISIONAL.name.lower(): "t o", Status.REVISED.name.lower(): "t r"}
 
 
 def table_html(results: QueryResults, level: int, start: int, end: int, keys: Sequence[Key]) -> str:
-    """The newest ``ROWS`` windows of a level that end in ``[start, end]`` microseconds, of some keys."""
-    shape, names = results.schema.levels[level], results.schema.numeric
-    since = start - shape.size if shape.regular else None
-    series = aligned(results.series(level, since, end - (shape.size if shape.regular else 0) + 1, keys), keys)
-    ends = np.broadcast_to(series.ends, series.status.shape)
-    there = (series.status != Status.ABSENT) & (ends >= start) & (ends <= end)
-    rows, columns = np.nonzero(there)
-    order = np.lexsort((columns, -ends[rows, columns]))[:ROWS]
-    by = ", ".join(name for name, _ in results.schema.keys)
-    heads = ["window (UTC)", *([by] if by else []), *names, "status"]
-    text = {0, len(heads) - 1, *([1] if by else [])}
-    head = "".join(
-        f'<th class="{"t" if place in text else ""}">{escape(name)}</th>' for place, name in enumerate(heads)
-    )
-    lines = []
-    for row, column in zip(rows[order], columns[order], strict=True):
-        status = Status(int(series.status[row, column]))
-        cells = [(_bounds(int(series.starts[row]), int(ends[row, column])), "t")]
-        if by:
-            cells.append((escape(key_label(keys[column])), "t"))
-        cells += [(_number(series.values[name][row, column]), "") for name in names]
-        cells.append((status.name.lower(), {Status.PROVISIONAL: "t o", Status.REVISED: "t r"}.get(status, "t")))
-        lines.append("<tr>" + "".join(f'<td class="{kind}">{cell}</td>' for cell, kind in cells) + "</tr>")
-    if not lines:
+    """The newest ``ROWS`` windows of a level that end in ``[start, end]`` microseconds, of some keys.
+
+    All columns are there, those that no line can show too, and numbers of their own: integers to the last digit.
+    """
+    ends = _ends(results, level, start, end, keys)
+    if not len(ends):
         return _STYLE + '<p style="color:var(--wq-muted)">no window in this range</p>'
-    more = len(rows) - len(lines)
+    since = int(np.partition(ends, -ROWS)[-ROWS]) if len(ends) > ROWS else start
+    table = rows_on_show(results, level, since, end, keys)
+    newest = np.argsort(-table["window_end"].cast(pa.int64()).to_numpy(), kind="stable")[:ROWS]
+    table = table.take(pa.array(newest))
+    bounds = zip(*(table[name].cast(pa.int64()).to_pylist() for name in ("window_start", "window_end")), strict=True)
+    by = [name for name, _ in results.schema.keys]
+    values = results.schema.values
+    sides = {name: "" if pa.types.is_integer(kind) or pa.types.is_floating(kind) else "t" for name, kind in values}
+    heads = [("window (UTC)", "t"), *((name, "t") for name in by), *sides.items(), ("status", "t")]
+    head = "".join(f'<th scope="col" class="{side}">{escape(name)}</th>' for name, side in heads)
+    lines = []
+    for row, (first, last) in zip(table.to_pylist(), bounds, strict=True):
+        cells = [(_bounds(first, last), "t")]
+        cells += [(escape(part_label(row[name])), "t") for name in by]
+        cells += [(_cell(row[name]), side) for name, side in sides.items()]
+        cells.append((row["status"], _LOOKS.get(row["status"], "t")))
+        lines.append("<tr>" + "".join(f'<td class="{kind}">{cell}</td>' for cell, kind in cells) + "</tr>")
+    more = len(ends) - len(lines)
     note = f'<p style="color:var(--wq-muted)">{more:,} earlier rows in this range</p>' if more else ""
     return f"{_STYLE}<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>{note}"
+
+
+def _ends(results: QueryResults, level: int, start: int, end: int, keys: Sequence[Key]) -> np.ndarray[Any, Any]:
+    """The ends in ``[start, end]`` of all windows of the keys."""
+    shape = results.schema.levels[level]
+    size = shape.size if shape.regular else 0
+    series = results.series(level, start - size if size else None, end - size + 1, keys, values=())
+    ends = np.broadcast_to(series.ends, series.status.shape)
+    found: np.ndarray[Any, Any] = ends[(series.status != Status.ABSENT) & (ends >= start) & (ends <= end)]
+    return found
 
 
 def _bounds(start: int, end: int) -> str:
@@ -64,7 +77,12 @@ def _bounds(start: int, end: int) -> str:
     return f"{first} &ndash; {last[shared:]}"
 
 
-def _number(value: float) -> str:
-    if np.isnan(value):
-        return '<span class="o">&ndash;</span>'
-    return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:,.6g}"
+def _cell(value: Any) -> str:
+    if value is None or value != value:
+        return _MISSING
+    if isinstance(value, float):
+        whole = value.is_integer() and abs(value) < 1e15
+        return f"{value:,.0f}" if whole else f"{value:,.6g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return escape(part_label(value))

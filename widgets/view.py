@@ -36,6 +36,7 @@ from workbench.widgets.reading import read_points
 from workbench.widgets.strip import strip_html
 from workbench.widgets.table import table_html
 from workbench.widgets.theme import THEMES, Theme
+from workbench.widgets.values import kind_of
 
 __all__ = ["ALL", "FOLLOW", "HOLD", "Backing", "DashboardView"]
 
@@ -107,24 +108,25 @@ class DashboardView:
         self._drawn: tuple[Any, ...] = ()
         self._version = -1
         self._keys: list[Key] = []
-        self._width = WIDTH
-        self._page_theme = "light"
+        self._width, self._page_theme = WIDTH, "light"
         self._pace = Pace()
-        names = results.schema.numeric
-        if not names:
+        kinds = {name: kind_of(kind) for name, kind in results.schema.values if name in results.schema.numeric}
+        if not kinds:
             raise nothing_to_plot(results.schema.values)
         self.axis = TimeAxis()
         self._bounds = WindowBounds()
         self.picker = KeyPicker(results, top)
         self.controls = Controls(self.title, self.axis.modes, self.picker, theme, bool(self.backing.roles.bands))
         self.keys = key_source()
-        self.panels = [Panel(name, self.axis.range, self._bounds, height, self.keys) for name in names]
+        self.panels = [
+            Panel(name, self.axis.range, self._bounds, height, self.keys, kind=kind) for name, kind in kinds.items()
+        ]
         # The time axis is one for all: only the lowest figure names it and its times.
         for panel in self.panels[:-1]:
             panel.figure.xaxis.major_label_text_font_size = "0px"
         self.panels[-1].figure.xaxis.axis_label = self._axis_label()
         self._legend = KeyLegend(self.panels[0], self.keys)
-        self.multiples = Multiples(names, self.axis.range, self._bounds)
+        self.multiples = Multiples(kinds, self.axis.range, self._bounds)
         self._lines = gridplot(
             [[panel.figure] for panel in self.panels], sizing_mode="stretch_width", toolbar_location=None
         )

@@ -111,6 +111,12 @@ def format_duration(micros: int) -> str:
     return " ".join(parts)
 
 
+def is_unit(word: str) -> bool:
+    """Whether a word names a unit of durations, such as ``hours`` or ``min``."""
+    name = word.casefold()
+    return name in _ALIASES or name.removesuffix("s") in _UNITS
+
+
 def format_time(micros: int) -> str:
     """ISO text of a time in UTC, without a fraction where it is whole: ``'2013-01-01 10:15:00'``.
 

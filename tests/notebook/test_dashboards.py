@@ -6,6 +6,7 @@ import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -101,7 +102,7 @@ def test_thirty_runs_of_a_cell_leave_one_query_one_picture_and_no_thread(
     capsys.readouterr()
 
 
-def test_the_form_runs_and_writes_cells(session: Session) -> None:
+def test_the_form_runs_and_writes_cells(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     form = dashboards.builder("events")
     form.by["carrier"].value = True
     form.levels[0].value = (SECOND, SECOND)
@@ -120,6 +121,10 @@ def test_the_form_runs_and_writes_cells(session: Session) -> None:
     LiveDashboard.close_named("made")
     form.create_cell._received(None, {"type": "pressed", "done": False}, [])
     assert "there is no notebook" in form.said.value
+    shell = SimpleNamespace(user_ns={"made": pa}, push=lambda variables: pytest.fail(str(variables)))
+    monkeypatch.setattr(dashboards, "get_ipython", lambda: shell)
+    form.run_query.click()
+    assert "`made` is a module in this notebook" in form.said.value
     with pytest.raises(QueryError, match="no source `event`"):
         dashboards.builder("event")
 

@@ -288,3 +288,56 @@ def test_line_commands(shell: InteractiveShell, capsys: pytest.CaptureFixture[st
     assert run(shell, "%winquery stop totals").success
     run(shell, "%winquery list")
     assert "no query is running" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", ["pa", "-o pa", "pa <<"])
+def test_a_query_never_takes_the_place_of_a_module(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    """`%%winquery workbench` would leave the notebook without the package."""
+    assert run(shell, "import pyarrow as pa").success
+    assert not run(shell, f"%%winquery {line}\n{SQL}").success
+    said = capsys.readouterr()
+    assert "`pa` is a module in this notebook" in said.out + said.err
+    assert shell.user_ns["pa"] is pa
+
+
+def test_saving_a_snippet_of_snippets_says_what_it_needs(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(shell, "%%winquery --save some\nSELECT ts, v FROM events WHERE v > 1").success
+    assert run(shell, "%%winquery --save twice --with some\nSELECT ts, v * 2 AS w FROM some").success
+    use = "use it with --with some,twice"
+    assert use in capsys.readouterr().out
+    cell = "SELECT max(w) AS w FROM twice GROUP BY window(ts, '1 minute')"
+    assert run(shell, f"%%winquery most --with some,twice\n{cell}").success
+    assert shell.user_ns["most"].results()["w"].tolist() == [4.0]
+
+
+def test_asking_a_failed_cell_shows_no_traceback(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not run(shell, f"%%winquery bad <<\n{SQL.replace('carrier,', 'carier,', 1)}").success
+    capsys.readouterr()
+    assert not run(shell, "bad.results()").success
+    said = capsys.readouterr()
+    assert "Traceback" not in said.out + said.err
+    assert "`bad` has no `results`, as its cell failed" in said.out + said.err
+    assert not hasattr(shell.user_ns["bad"], "results")
+
+
+@pytest.mark.parametrize("missing", ["pd.NaT", "pd.NA", "None", "np.datetime64('NaT')"])
+def test_a_missing_value_of_pandas_is_null(shell: InteractiveShell, missing: str) -> None:
+    assert run(shell, f"import numpy as np, pandas as pd\nlimit = {missing}").success
+    cell = "SELECT count(*) AS n FROM events WHERE v > 0 AND {{limit}} IS NULL GROUP BY window(ts, '1 minute')"
+    assert run(shell, f"%%winquery known\n{cell}").success
+    assert shell.user_ns["known"].results()["n"].tolist() == [2]
+
+
+def test_a_widget_is_told_from_its_value(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(shell, "import ipywidgets\nlimit = ipywidgets.FloatSlider(1.5)").success
+    cell = "SELECT count(*) AS n FROM events WHERE v > {{limit}} GROUP BY window(ts, '1 minute')"
+    assert not run(shell, f"%%winquery some\n{cell}").success
+    said = capsys.readouterr()
+    assert "put its `.value` into a variable" in said.out + said.err
+    assert run(shell, "limit = limit.value").success
+    assert run(shell, f"%%winquery some\n{cell}").success
+    assert shell.user_ns["some"].results()["n"].tolist() == [1]

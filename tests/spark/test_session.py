@@ -103,6 +103,35 @@ def test_a_session_of_ours_keeps_quiet_and_to_itself() -> None:
     assert printed == ""
 
 
+def test_an_interrupted_start_of_spark_goes_on_for_the_next_cell() -> None:
+    """The moment at which the JVM has a context and PySpark does not know of it yet; the JVM takes one alone."""
+    printed = run("""
+        import os, signal, time
+        import psutil
+        from pyspark import SparkContext
+        from workbench.spark.session import get_session, is_running
+        made = SparkContext._initialize_context
+        def interrupted(self, conf):
+            context = made(self, conf)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+            return context
+        SparkContext._initialize_context = interrupted
+        try:
+            get_session(master="local[1]")
+        except KeyboardInterrupt:
+            assert not is_running()
+        else:
+            raise AssertionError("not interrupted")
+        session = get_session(master="local[1]")
+        assert get_session() is session
+        assert session.range(3).count() == 3
+        children = psutil.Process().children(recursive=True)
+        assert len([each for each in children if each.name() == "java"]) == 1
+    """)
+    assert printed == ""
+
+
 def test_a_dead_jvm_is_replaced() -> None:
     printed = run("""
         from pyspark import SparkContext

@@ -161,7 +161,7 @@ def test_small_multiples_have_a_figure_for_each_key_on_the_same_axes() -> None:
     assert not view.plots[0].visible
     assert view.plots[1].visible
     shown = view.multiples._figures.children
-    assert [figure.title.text for figure in shown] == ["C0", "C1", "C2"]
+    assert [figure.title.text.text for figure in shown] == ["C0", "C1", "C2"]
     assert len({figure.y_range.id for figure in shown}) == len({figure.x_range.id for figure in shown}) == 1
     assert [np.nanmax(panel.final.data["y"]) for panel in view.multiples.panels] == [1, 11, 21]
     assert [keys.data["key"] for keys in view.multiples.keys] == [[0], [1], [2]]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from bokeh.models import RadioButtonGroup, Select, Toggle
 
-from workbench.errors import EngineError
+from workbench.errors import EngineError, WorkbenchError
 from workbench.results import QueryResults
 from workbench.widgets import DashboardView, save, serve
 from workbench.widgets.serve import allow_export
@@ -74,8 +74,10 @@ def test_save_html_and_svg(results: QueryResults, tmp_path: Path) -> None:
     assert "delays" in html
     assert not re.search(r"<(script|link)[^>]+(src|href)=", html)
     assert save(DashboardView(results), tmp_path / "x.svg").read_text(encoding="utf-8").startswith("<svg")
-    with pytest.raises(ValueError, match=r"\.html"):
+    with pytest.raises(WorkbenchError, match=r"\.html"):
         save(DashboardView(results), tmp_path / "x.pdf")
+    with pytest.raises(WorkbenchError, match=r"cannot write `.*x\.svg`: No such file or directory"):
+        save(DashboardView(results), tmp_path / "nowhere" / "x.svg")
 
 
 def test_a_saved_page_has_no_buttons_that_would_do_nothing(results: QueryResults, tmp_path: Path) -> None:

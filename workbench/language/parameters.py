@@ -107,11 +107,15 @@ def _refuse_in_text(text: SqlText, node: exp.Literal, parameters: Mapping[str, o
         )
 
 
+#: What pandas has for a missing value, beside None.
+_MISSING = ("NaTType", "NAType")
+
+
 def _node(value: Any) -> exp.Expr:
     """The constant that a value is, as a node."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         value = value.item()  # NumPy's scalars
-    if value is None:
+    if value is None or type(value).__name__ in _MISSING:
         return exp.Null()
     if isinstance(value, bool):
         return exp.Boolean(this=value)
@@ -130,10 +134,10 @@ def _node(value: Any) -> exp.Expr:
         value = value.tolist()  # arrays, and columns of pandas
     if isinstance(value, list | tuple | range | set | frozenset):
         return exp.Array(expressions=[_member(each) for each in _bounded(value)])
-    raise QueryError(
-        f"is a `{type(value).__name__}`, which is no constant",
-        hint="numbers, text, booleans, dates, times, durations and lists of them are",
-    )
+    hint = "numbers, text, booleans, dates, times, durations and lists of them are"
+    if hasattr(value, "observe") and hasattr(value, "value"):
+        hint = "a widget is not read again when it moves: put its `.value` into a variable, and run the cell"
+    raise QueryError(f"is a `{type(value).__name__}`, which is no constant", hint=hint)
 
 
 def _bounded(values: Any) -> Iterable[object]:

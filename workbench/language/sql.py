@@ -21,6 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from workbench.errors import QueryError, Span, did_you_mean
 from workbench.logical.types import SQL_TYPES
+from workbench.time import is_unit
 
 _DIALECT = Spark()
 #: Stands for the word ``FILL`` where it is a clause; Spark has no use for this token.
@@ -279,6 +280,7 @@ def _refuse_commands(text: SqlText) -> None:
         begins = before is None or before.token_type == TokenType.SEMICOLON
         if begins and token.token_type not in _BEGINNINGS:
             hint = did_you_mean(token.text, ["SELECT"])
+            hint = "did you mean `--`, which begins a comment?" if token.text == "#" else hint
             place = Span(token.start, token.end + 1)
             raise text.error("expected a SELECT statement", place, hint=hint if hint.startswith("did") else None)
 
@@ -317,6 +319,8 @@ def _syntax_error(text: SqlText, error: ParseError) -> QueryError:
         hint = "behind FILL stands NULL, ZERO or PREVIOUS, at the end of the statement and once"
     if hint is None and token is not None and token.token_type in _RESERVED:
         hint = f"`{place}` is a word of SQL; a column of that name stands in backticks"
+    if before is not None and before.token_type == TokenType.NUMBER and is_unit(place):
+        hint = f"a duration stands in quotes: `'{before.text} {place}'`"
     if hint is None and before is not None and before.token_type in (TokenType.ALIAS, TokenType.DCOLON):
         nearest = did_you_mean(place, SQL_TYPES, "type")
         hint = nearest if nearest.startswith("did") else None

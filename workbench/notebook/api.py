@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from keyword import iskeyword
+from types import ModuleType
 from typing import Any, TypeAlias
 
 from workbench.errors import QueryError
@@ -319,6 +321,18 @@ def bind(
     if single and len(found) != 1:
         raise QueryError(f"expected one statement, got {len(found)}", hint="start them one by one")
     return found
+
+
+def check_variable(name: str, variables: Mapping[str, object]) -> None:
+    """Raises QueryError for what cannot name a query and, among the variables of a notebook, its handle.
+
+    A handle in the place of a module, ``workbench`` itself perhaps, would break every cell that comes later.
+    """
+    if not name.isidentifier() or iskeyword(name):
+        hint = "it is a word of Python" if iskeyword(name) else "use letters, digits and `_`"
+        raise QueryError(f"`{name}` cannot name a query", hint=hint)
+    if isinstance(variables.get(name), ModuleType):
+        raise QueryError(f"`{name}` is a module in this notebook", hint="take another name for the query")
 
 
 def _called(given: object) -> str:

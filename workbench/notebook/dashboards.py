@@ -95,8 +95,10 @@ def builder(source: Source | str | None = None) -> QueryForm:
         return draw(session.plan(bind(sql, name, None)))
 
     def run_shown(sql: str, name: str) -> LiveDashboard:
-        live = _run_pictured(bind(sql, name, None, single=True))
         shell = get_ipython()
+        if shell is not None:
+            api.check_variable(name, shell.user_ns)
+        live = _run_pictured(bind(sql, name, None, single=True))
         if shell is not None:
             shell.push({name: live})
         return LiveDashboard.opened(name, live_view(live))

@@ -8,6 +8,10 @@ from typing import NoReturn
 from workbench.errors import WorkbenchError
 
 
+class MissingQueryError(WorkbenchError, AttributeError):
+    """What a query would have is asked of a cell that failed."""
+
+
 @dataclass(frozen=True)
 class FailedQuery:
     """A cell that did not become a query: its name, its text, and the error that says why. Nothing of it runs."""
@@ -20,7 +24,7 @@ class FailedQuery:
         """What a query has is not here: whoever asks for it is told why."""
         if name.startswith("_"):
             raise AttributeError(name)  # of copies and of notebooks, which look what there is
-        raise AttributeError(f"`{self.name}` has no `{name}`, as its cell failed: {self.error.message}")
+        raise MissingQueryError(f"`{self.name}` has no `{name}`, as its cell failed: {self.error.message}")
 
     def __repr__(self) -> str:
         return f"FailedQuery `{self.name}`: {self.error}"

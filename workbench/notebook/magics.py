@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections import ChainMap
-from keyword import iskeyword
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
@@ -88,6 +87,9 @@ class WinqueryMagics(Magics):
         return run_command(line.split())
 
     def _cell(self, options: argparse.Namespace, cell: str) -> None:
+        assert self.shell is not None
+        for name in filter(None, (options.name, options.out)):
+            api.check_variable(name, self.shell.user_ns)
         try:
             if options.save is not None:
                 self._save(options, cell)
@@ -100,10 +102,6 @@ class WinqueryMagics(Magics):
 
     def _run(self, options: argparse.Namespace, cell: str) -> None:
         name = options.name or options.out or "query"
-        for each in (name, options.out or name):
-            if not each.isidentifier() or iskeyword(each):
-                hint = "it is a word of Python" if iskeyword(each) else "use letters, digits and `_`"
-                raise QueryError(f"`{each}` cannot name a query", hint=hint)
         _warn_of_snippets(options.snippets)
         queries = api.bind(
             cell,
@@ -148,7 +146,8 @@ class WinqueryMagics(Magics):
         )
         if options.save in default_session().sources:
             print(f"`{options.save}` is a source as well: FROM means the source, or the snippet behind --with")
-        print(f"saved `{options.save}` ({', '.join(relation.names)}): use it with --with {options.save}")
+        used = ",".join([*options.snippets, options.save])
+        print(f"saved `{options.save}` ({', '.join(relation.names)}): use it with --with {used}")
 
     def _parameters(self, given: list[str]) -> ChainMap[str, object]:
         """The values of ``--param``, before the variables of the notebook."""

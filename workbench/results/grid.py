@@ -60,9 +60,7 @@ class GridLevel:
     ) -> Series:
         """See :meth:`QueryResults.series`."""
         slide = self._shape.slide
-        first = 0 if start is None else max(0, -((self._base - start) // slide))
-        last = self._rows if end is None else min(self._rows, -((self._base - end) // slide))
-        last = max(first, last)
+        first, last = self._range(start, end)
         wanted = self.index.find(keys)
         columns = np.array([self.index.places[key] for key in wanted], np.int64)
         names = [name for name, _ in self._schema.values]
@@ -76,10 +74,28 @@ class GridLevel:
         starts = self._base + np.arange(first, last, dtype=np.int64) * slide
         return Series(self._number, starts, (starts + self._shape.size)[:, None], tuple(wanted), picked, status)
 
-    def rows(self, status: int | None) -> Rows:
-        """All windows, or those of one status, by start and then by key."""
+    def _range(self, start: int | None, end: int | None) -> tuple[int, int]:
+        """The rows of windows that start in ``[start, end)``."""
+        slide = self._shape.slide
+        first = 0 if start is None else max(0, -((self._base - start) // slide))
+        last = self._rows if end is None else min(self._rows, -((self._base - end) // slide))
+        return first, max(first, last)
+
+    def rows(
+        self,
+        status: int | None,
+        start: int | None = None,
+        end: int | None = None,
+        keys: Sequence[tuple[Any, ...]] | None = None,
+    ) -> Rows:
+        """Windows that start in ``[start, end)``, of one status and some keys or all, by start and then by key."""
+        first, last = self._range(start, end)
         codes = self._status[: self._rows]
-        rows, columns = np.nonzero(codes if status is None else codes == status)
+        there = codes[first:last] != 0 if status is None else codes[first:last] == status
+        if keys is not None:
+            there &= np.isin(np.arange(there.shape[1]), [self.index.places[key] for key in self.index.find(keys)])
+        rows, columns = np.nonzero(there)
+        rows += first
         starts = self._base + rows * self._shape.slide
         pairs = zip(self._values, self._valid, strict=True)
         values = [(matrix[rows, columns], valid[rows, columns]) for matrix, valid in pairs]

@@ -105,13 +105,25 @@ class LedgerLevel:
             picked[name][row[valid], column[valid]] = value[valid]
         return Series(self._number, lines[0], ends, tuple(wanted), picked, status)
 
-    def rows(self, status: int | None) -> Rows:
-        """All windows, or those of one status, by start and then by key."""
+    def rows(
+        self,
+        status: int | None,
+        start: int | None = None,
+        end: int | None = None,
+        keys: Sequence[tuple[Any, ...]] | None = None,
+    ) -> Rows:
+        """Windows that start in ``[start, end)``, of one status and some keys or all, by start and then by key."""
         columns = self._settle()
+        low = 0 if start is None else int(np.searchsorted(columns[2], start))
+        high = len(columns[2]) if end is None else int(np.searchsorted(columns[2], end))
+        columns = [column[low:high] for column in columns]
         if status is not None:
             columns = [column[columns[4] == status] for column in columns]
-        keys, _, starts, ends, codes, revisions, *values = columns
-        return Rows(keys, starts, ends, list(zip(values[::2], values[1::2], strict=True)), codes, revisions)
+        if keys is not None:
+            wanted = np.isin(columns[0], [self.index.places[key] for key in self.index.find(keys)])
+            columns = [column[wanted] for column in columns]
+        places, _, starts, ends, codes, revisions, *values = columns
+        return Rows(places, starts, ends, list(zip(values[::2], values[1::2], strict=True)), codes, revisions)
 
     def _settle(self) -> list[Array]:
         """All windows in order of start, key and number, the newest word on each, withdrawn ones left out."""

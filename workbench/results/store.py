@@ -23,7 +23,7 @@ import pyarrow as pa
 from workbench.errors import QueryError, did_you_mean
 from workbench.results.grid import GridLevel
 from workbench.results.ledger import LedgerLevel
-from workbench.results.shapes import Level, ResultBatch, ResultColumns, Schema, Series, Status
+from workbench.results.shapes import Level, ResultBatch, ResultColumns, Rows, Schema, Series, Status
 from workbench.results.shelf import Shelf
 from workbench.time import parse_duration
 
@@ -230,15 +230,25 @@ class QueryResults:
         with self._settled():
             return self._levels[level].series(start, end, keys, self.schema.numeric if values is None else values)
 
-    def table(self, level: int | str | None = None, status: Status | None = None) -> pa.Table:
+    def table(
+        self,
+        level: int | str | None = None,
+        status: Status | None = None,
+        *,
+        start: int | None = None,
+        end: int | None = None,
+        keys: Sequence[tuple[Any, ...]] | None = None,
+    ) -> pa.Table:
         """All kept windows as an Arrow table, one row each, ordered by level, start and key's appearance.
 
         Columns: ``level``, the keys, ``window_start``, ``window_end`` (timestamps in UTC, or of a measure), the
-        values, ``status`` and ``revision``. ``level`` picks one by position or label, ``status`` one status.
+        values, ``status`` and ``revision``. ``level`` picks one by position or label, ``status`` one
+        status, ``start`` and ``end`` those that start in ``[start, end)``, ``keys`` those of some keys.
         """
         chosen = range(len(self.schema.levels)) if level is None else [self.level_index(level)]
         with self._settled():
-            return pa.concat_tables([self._table(position, status) for position in chosen])
+            parts = [self._table(each, self._levels[each].rows(status, start, end, keys)) for each in chosen]
+            return pa.concat_tables(parts)
 
     def level_index(self, level: int | str) -> int:
         """Position of a level given by position or label (``7 days`` is ``1 week``). Raises QueryError for an
@@ -256,9 +266,8 @@ class QueryResults:
             f"no level `{level}` in query `{self.schema.query}`", hint=did_you_mean(str(level), labels, "level")
         )
 
-    def _table(self, level: int, status: Status | None) -> pa.Table:
+    def _table(self, level: int, rows: Rows) -> pa.Table:
         kept = self._levels[level]
-        rows = kept.rows(status)
         shape = self.schema.levels[level]
         label = pa.array([shape.label])
         fields: list[tuple[str, pa.Array]] = [("level", label.take(pa.array(np.zeros(len(rows.starts), np.int64))))]

@@ -125,7 +125,10 @@ class LiveQuery:
         for a level that is there already or cannot be read, or when the query has been stopped.
         """
         self._require_name()
-        self.query = self._stream.add_level(self.name, parse_level(level))
+        try:
+            self._stream.add_level(self.name, parse_level(level))
+        finally:  # an interruption may come when the level is there already
+            self.query = next((each for each in self._stream.queries if each.name == self.name), self.query)
 
     def sql(self) -> str:
         """The query as SQL, with the levels it has now."""

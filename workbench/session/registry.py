@@ -17,7 +17,7 @@ from workbench.plan import SharedPlan, compile_workload
 from workbench.session.columns import check_options
 from workbench.session.frames import explained, source_of, table_of
 from workbench.session.launch import Launch, on_spark
-from workbench.session.live import LiveQuery
+from workbench.session.live import LastWord, LiveQuery
 from workbench.session.sources import Data, Source
 from workbench.session.stream import SharedStream
 
@@ -143,20 +143,29 @@ class Session:
         """
         with self._lock:
             stream = self._stream(queries)
-            before = [self._live.get(query.name) for query in queries]
-            last = [None if older is None else older.last_word() for older in before]
-            handles = [
-                LiveQuery(query, store, stream)
-                for query, store in zip(queries, stream.add(queries, history=history), strict=True)
-            ]
-            # Only now: where the new ones cannot run, the older ones go on.
-            for older, word, newer in zip(before, last, handles, strict=True):
-                if older is not None and word is not None and older.store is not newer.store:
-                    if older.query.stream.name != newer.query.stream.name:
-                        older.stop()
-                    older.leave(word)
-            self._live |= {handle.name: handle for handle in handles}
-            return handles
+            before = {query.name: self._live[query.name] for query in queries if query.name in self._live}
+            older = {name: (handle, handle.last_word()) for name, handle in before.items()}
+            try:
+                stream.add(queries, history=history)
+            except KeyboardInterrupt:  # perhaps in the waiting for what runs all the same
+                self._take(stream, queries, older)
+                raise
+            return self._take(stream, queries, older)
+
+    def _take(
+        self, stream: SharedStream, queries: tuple[Query, ...], before: Mapping[str, tuple[LiveQuery, LastWord]]
+    ) -> list[LiveQuery]:
+        """Handles for those of the queries that run; only now, as they do, are those ``before`` them left behind."""
+        running = [query for query in queries if query in stream.queries]
+        handles = [LiveQuery(query, stream.store_of(query.name), stream) for query in running]
+        for newer in handles:
+            older, word = before.get(newer.name, (newer, None))
+            if word is not None and older.store is not newer.store:
+                if older.query.stream.name != newer.query.stream.name:
+                    older.stop()
+                older.leave(word)
+        self._live |= {handle.name: handle for handle in handles}
+        return handles
 
     def queries(self) -> list[LiveQuery]:
         """The handles of the queries that run."""

@@ -29,7 +29,8 @@ class SharedStream:
     catches up with the clock at full speed: exact for every query, cheap for a recorded source; results that do not
     change are written over with themselves. Without, the running plan changes at its next micro-batch: new queries
     begin there, and the others do not notice. Taking a query out always does the latter, and so does everything on a
-    source that cannot be read again, or goes on from a checkpoint. Every method may be called from any thread.
+    source that cannot be read again, or goes on from a checkpoint. Every method may be called from any thread, and
+    interrupted at any moment: queries, plan and outlets fit each other then as well.
     """
 
     def __init__(self, source: Source, launch: Launch) -> None:
@@ -55,7 +56,11 @@ class SharedStream:
         """The queries that run now."""
         return tuple(self._queries.values())
 
-    def add(self, queries: tuple[Query, ...], *, history: bool | None = None) -> list[QueryResults]:
+    def store_of(self, name: str) -> QueryResults:
+        """The results of a query that runs now."""
+        return self._outlets[name].store
+
+    def add(self, queries: tuple[Query, ...], *, history: bool | None = None) -> None:
         """Start queries, all of them or none: on an error what ran before goes on untouched.
 
         A query with a name in use replaces the older one; without ``history``, one that is the same goes on. Where
@@ -74,10 +79,9 @@ class SharedStream:
             if history or self._runner is None or not self._change(self._runner, workload):
                 plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
                 self._restart(plan, self._kept(plan) | _fresh(plan, {query.name for query in queries}, 0))
-            return [self._outlets[query.name].store for query in queries]
 
-    def add_level(self, name: str, window: Window) -> Query:
-        """Give a running query one more zoom level; its results and those of all others stay. Returns the new query.
+    def add_level(self, name: str, window: Window) -> None:
+        """Give a running query one more zoom level; its results and those of all others stay.
 
         On an error everything goes on as before.
         """
@@ -107,10 +111,10 @@ class SharedStream:
                     self._restart(plan, self._kept(plan))
                 elif self._runner is None or not self._change(self._runner, workload, keep={name}):
                     raise QueryError("the stream has ended", hint="run the cell again with the level in it")
-            except Exception:
-                store.drop_level(position)
+            except BaseException:
+                if self._queries[name] != changed:
+                    store.drop_level(position)
                 raise
-            return changed
 
     def _require_rest(self, what: str) -> None:
         """Raises QueryError inside a sink: what has to wait for the end of a micro-batch would wait for itself."""
@@ -154,20 +158,34 @@ class SharedStream:
         carry(running, plan)
         begin = {name for name, query in workload.items() if self._queries.get(name) != query}.difference(keep)
         # Results of the old plan may still be on their way: they must not get into the stores of the new one.
+        next_version = runner.version + 1
         older = {name: self._outlets.pop(name) for name in begin & self._outlets.keys()}
-        self._outlets |= _fresh(plan, begin, runner.version + 1)
+        self._outlets |= _fresh(plan, begin, next_version)
         for name in keep:
-            self._outlets[name].labels[runner.version + 1] = _labels(plan)[name]
-        version = runner.change(plan)
-        if wait and not runner.wait_for(version):
-            self._outlets |= older
-            return False
-        self._queries = workload
-        self._plans |= dict.fromkeys(workload, plan)
-        return True
+            self._outlets[name].labels[next_version] = _labels(plan)[name]
+        try:
+            version = runner.change(plan)
+        except BaseException:
+            self._outlets = {name: each for name, each in self._outlets.items() if name not in begin} | older
+            for name in keep:
+                del self._outlets[name].labels[next_version]
+            raise
+        changed = True
+        try:
+            if wait and not runner.wait_for(version):
+                changed = False
+                self._outlets |= older
+        finally:
+            if changed:  # also where the waiting was interrupted: the plan is on its way
+                self._queries = workload
+                self._plans |= dict.fromkeys(workload, plan)
+        return changed
 
     def remove(self, *names: str) -> None:
-        """Take queries out. The plan goes on for the others from its next micro-batch; without any it ends."""
+        """Take queries out. The plan goes on for the others from its next micro-batch; without any it ends.
+
+        Where that was interrupted, once more does the rest.
+        """
         with self._lock:
             gone = [name for name in names if name in self._queries]
             left = {name: query for name, query in self._queries.items() if name not in gone}
@@ -175,18 +193,15 @@ class SharedStream:
                 return
             if left and isinstance(self.source, FrameSource):
                 self._require_rest("stop one of several queries on a DataFrame")
-            last = {name: self.progress(name) for name in gone}
-            for name in gone:
-                self._outlets.pop(name)
+            # The last word first: others ask for the progress without the lock.
+            self._last |= {name: _ended(self.progress(name)) for name in gone}
             if left:
                 self._change(self._runner, left, wait=False)
             else:
                 self._runner.stop()
-                last = dict.fromkeys(gone, self._runner.progress())
-            # The last word first: others ask for the progress without the lock.
-            for name, progress in last.items():
-                ended = progress.state in ("finished", "failed")
-                self._last[name] = progress if ended else replace(progress, state="stopped")
+                self._last |= dict.fromkeys(gone, _ended(self._runner.progress()))
+            for name in gone:
+                self._outlets.pop(name, None)
             self._queries = left
             if not left:
                 self._runner = None
@@ -268,6 +283,11 @@ def _fresh(plan: SharedPlan, names: set[str], version: int) -> Outlets:
         for entry in plan.queries
         if entry.query.name in names
     }
+
+
+def _ended(progress: Progress) -> Progress:
+    """How a query has ended that was taken out."""
+    return progress if progress.state in ("finished", "failed") else replace(progress, state="stopped")
 
 
 def _labels(plan: SharedPlan) -> dict[str, list[str]]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -44,6 +44,8 @@ _lent: dict[SparkContext, tuple[str, int]] = {}
 _lending = threading.Lock()
 #: What the JVM and its Python workers print, instead of into the notebook; an unnamed file, gone with its processes.
 _log: IO[bytes] | None = None
+#: A start of Spark that is under way.
+_begun: Future[SparkContext] | None = None
 
 
 #: All cores, and another try for a task whose worker was killed; Spark's own default is to give up at once.
@@ -58,10 +60,10 @@ def get_session(*, master: str = LOCAL, ui: bool = False) -> SparkSession:
     """
     global _ours
     with _lock:
-        context = _running_context()
+        context = _running_context() if _begun is None else None
         fresh = context is None
         if context is None:
-            context = _start(master, ui)
+            context = _started(master, ui)
         if _ours is None or _ours[0] is not context:
             session = SparkSession.builder.getOrCreate().newSession()
             for name, value in _sql_settings(context).items():
@@ -87,7 +89,7 @@ def session_like(theirs: SparkSession) -> SparkSession:
 
 def is_running() -> bool:
     """Whether :func:`get_session` would answer at once."""
-    return _running_context() is not None
+    return _begun is None and _running_context() is not None
 
 
 def bucket_count(context: SparkContext) -> int:
@@ -193,6 +195,32 @@ def _forget(context: SparkContext) -> None:
     SparkSession._instantiatedSession = None
 
 
+def _started(master: str, ui: bool) -> SparkContext:
+    """A new context. It is made on a thread of its own, which a Ctrl-C does not reach.
+
+    So whoever waits can be interrupted without leaving half a Spark behind, with which no other could ever start; who
+    comes next waits for the same one. And PySpark, whose own handler of Ctrl-C cancels all jobs, and with them live
+    queries, sets it on the main thread alone.
+    """
+    global _begun
+    if _begun is None:
+        _begun = Future()
+        work = threading.Thread(target=_settle, args=(_begun, master, ui), name="winquery start", daemon=True)
+        work.start()
+    try:
+        return _begun.result()
+    finally:
+        if _begun.done():
+            _begun = None
+
+
+def _settle(begun: Future[SparkContext], master: str, ui: bool) -> None:
+    try:
+        begun.set_result(_start(master, ui))
+    except BaseException as error:
+        begun.set_exception(error)
+
+
 def _start(master: str, ui: bool) -> SparkContext:
     global _log
     conf = SparkConf(loadDefaults=False).setAppName("winquery").setMaster(master)
@@ -205,7 +233,6 @@ def _start(master: str, ui: bool) -> SparkContext:
         _environment("PYSPARK_PYTHON", python),
         _environment("SPARK_HOME", lean_home()),
         _environment("SPARK_LOCAL_IP", address),
-        _own_interrupt(),
     ):
         if SparkContext._gateway is None:
             options = " ".join([*_JVM_OPTIONS, *jvm_options(ensure_java())])
@@ -303,14 +330,3 @@ def _environment(name: str, value: str | Path | None) -> Iterator[None]:
             os.environ[name] = before
         elif value is not None:
             del os.environ[name]
-
-
-@contextlib.contextmanager
-def _own_interrupt() -> Iterator[None]:
-    """Keep the handler of Ctrl-C: PySpark's own cancels all jobs, so interrupting any cell would end live queries."""
-    handler: Any = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread() and handler is not None:
-            signal.signal(signal.SIGINT, handler)
