@@ -96,9 +96,9 @@ class Asking(dict[str, Any]):
         self._stream = stream
         self.heard: list[str] = []
 
-    def __setitem__(self, name: str, progress: Any) -> None:
-        self.heard.append(self._stream.progress(name).state)
-        super().__setitem__(name, progress)
+    def __ior__(self, last: Any) -> Any:
+        self.heard += [self._stream.progress(name).state for name in last]
+        return super().__ior__(last)
 
 
 def test_progress_can_be_asked_for_at_any_moment_of_a_stop() -> None:
@@ -108,7 +108,8 @@ def test_progress_can_be_asked_for_at_any_moment_of_a_stop() -> None:
     stream.add(session.parse(SUMS.format("events"), name="q"))
     asking = stream._last = Asking(stream)
     stream.stop()
-    assert asking.heard == ["running"]
+    assert asking.heard[0] == "running"
+    assert len(asking.heard) == 2, "before the end and at it"
     assert stream.progress("q").state == "stopped"
 
 
