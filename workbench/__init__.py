@@ -98,7 +98,12 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f"workbench.{_WHERE[name]}"), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module `workbench` has no attribute `{name}`")
+    hint = ""
+    if not name.startswith("_"):  # such are asked for by tools, which only want to know
+        from workbench.errors import did_you_mean
+
+        hint = f"; {did_you_mean(name, __all__)}"
+    raise AttributeError(f"module `workbench` has no attribute `{name}`{hint}")
 
 
 def __dir__() -> list[str]:

@@ -38,6 +38,7 @@ def built() -> QueryBuilder:
         (lambda: workbench.run(ROWS), "got a `DataFrame`\nhint: the rows it is about come from `workbench.source`"),
         (lambda: workbench.run([SQL]), "got a `list`"),
         (lambda: workbench.run(SQL.encode()), "got a `bytes`"),
+        (lambda: workbench.run(SQL, history="yes"), "`history` is True, False or None, got 'yes'"),  # type: ignore[arg-type]
         (lambda: workbench.explain(5), "a query is SQL as text"),
         (lambda: dashboards.dashboard(5), "a query is SQL as text"),
         (lambda: workbench.run(SQL, name=5), "the name of a query is text, got 5"),
@@ -76,3 +77,9 @@ def test_a_query_being_built_shows_its_sql() -> None:
     text = repr(built())
     assert text.startswith("QueryBuilder on `events`, which `workbench.run` starts:\n")
     assert "SELECT ...\nFROM events\nGROUP BY k, zoom(ts, '1 hour')" in text
+
+
+def test_a_name_that_the_package_does_not_have_comes_with_the_nearest() -> None:
+    with pytest.raises(AttributeError, match="no attribute `sorce`; did you mean `source`"):
+        _ = workbench.sorce  # type: ignore[attr-defined]
+    assert not hasattr(workbench, "_repr_html_")

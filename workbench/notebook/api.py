@@ -249,6 +249,8 @@ def run(
     many, and results that are rounded as sums of more values than their own (docs/kernels.md); ``explain()`` tells
     where it is in force. By default (``'exact'``) a result depends on the rows of its window alone.
     """
+    if not isinstance(history, bool | None):
+        raise QueryError(f"`history` is True, False or None, got {history!r}")
     queries = bind(asked, name, source, single=True, parameters=parameters, numerics=numerics)
     (handle,) = default_session().start(queries, history=history)
     return handle
