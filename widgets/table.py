@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from workbench.results import QueryResults, Status
+from workbench.results.keys import key_values
 from workbench.time import MINUTE, format_time
 from workbench.widgets.export import rows_on_show
 from workbench.widgets.keys import Key, part_label
@@ -41,15 +42,17 @@ def table_html(results: QueryResults, level: int, start: int, end: int, keys: Se
     bounds = zip(*(table[name].cast(pa.int64()).to_pylist() for name in ("window_start", "window_end")), strict=True)
     by = [name for name, _ in results.schema.keys]
     values = results.schema.values
+    columns = {name: _written(table[name]) for name in (*by, *dict(values), "status")}
     sides = {name: "" if pa.types.is_integer(kind) or pa.types.is_floating(kind) else "t" for name, kind in values}
     heads = [("window (UTC)", "t"), *((name, "t") for name in by), *sides.items(), ("status", "t")]
     head = "".join(f'<th scope="col" class="{side}">{escape(name)}</th>' for name, side in heads)
     lines = []
-    for row, (first, last) in zip(table.to_pylist(), bounds, strict=True):
+    for place, (first, last) in enumerate(bounds):
         cells = [(_bounds(first, last), "t")]
-        cells += [(escape(part_label(row[name])), "t") for name in by]
-        cells += [(_cell(row[name]), side) for name, side in sides.items()]
-        cells.append((row["status"], _LOOKS.get(row["status"], "t")))
+        cells += [(escape(part_label(columns[name][place])), "t") for name in by]
+        cells += [(_cell(columns[name][place]), side) for name, side in sides.items()]
+        status = columns["status"][place]
+        cells.append((status, _LOOKS.get(status, "t")))
         lines.append("<tr>" + "".join(f'<td class="{kind}">{cell}</td>' for cell, kind in cells) + "</tr>")
     more = len(ends) - len(lines)
     note = f'<p style="color:var(--wq-muted)">{more:,} earlier rows in this range</p>' if more else ""
@@ -75,6 +78,13 @@ def _bounds(start: int, end: int) -> str:
     if start % MINUTE == end % MINUTE == 0:
         first, last = first[:-3], last[:-3]
     return f"{first} &ndash; {last[shared:]}"
+
+
+def _written(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; times as texts, as there may be some that Python has no value for."""
+    if not pa.types.is_timestamp(column.type):
+        return key_values(column)
+    return [None if each is None else format_time(each) for each in column.cast(pa.int64()).to_pylist()]
 
 
 def _cell(value: Any) -> str:

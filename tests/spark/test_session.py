@@ -110,6 +110,7 @@ def test_an_interrupted_start_of_spark_goes_on_for_the_next_cell() -> None:
         import psutil
         from pyspark import SparkContext
         from workbench.spark.session import get_session, is_running
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
         made = SparkContext._initialize_context
         def interrupted(self, conf):
             context = made(self, conf)
