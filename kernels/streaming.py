@@ -103,7 +103,6 @@ def _loaded(builder: Any, place: Any, kind: Any, align: int) -> Any:
 def _permuted(builder: Any, read: Any, first: Any) -> Any:
     """Eight values by their owners from ``first`` on: from a line that begins with the first owner's, in one step."""
     places, line = ir.VectorType(_I64, 8), ir.VectorType(ir.DoubleType(), 8)
-
     begin = builder.zext(builder.load(first), _I64)
     owner = first.type.pointee
     owners = builder.zext(_loaded(builder, first, ir.VectorType(owner, 8), owner.width // 8), places)
@@ -130,7 +129,7 @@ settle: Any = intrinsic(_settle_typed)
 
 
 def _lines(out: Array) -> tuple[int, int]:
-    """Between which elements ``out`` is whole lines. A store of one is one of eight."""
+    """Between which elements ``out`` is whole lines, each of which is one store instead of eight."""
     head = min((-out.ctypes.data % _LINE) // out.itemsize, out.size)
     return head, out.size - (out.size - head) % (_LINE // out.itemsize)
 
