@@ -240,33 +240,33 @@ def _suffix(name: str) -> Callable[[Any, Any, Any], Any]:
 _cached, _past = _vector_difference(past=False), _vector_difference(past=True)
 
 
-def _differences(comes: Any, leaves: Any, target: Any, carry: Any) -> Any:
+def _one_by_one(comes: Any, leaves: Any, target: Any, carry: Any, low: Any) -> Any:
     one = comes.dtype.type
-    carry = _cached(comes, leaves, target, carry)
-    for i in range(comes.size - comes.size % (LANE_BYTES // comes.itemsize), comes.size):
+    for i in range(low, comes.size):
         carry = one(carry + one(comes[i] - leaves[i]))
         target[i] = carry
     return carry
 
 
-#: ``prefix_difference(comes, leaves, target, carry)``: :func:`prefix_add` of ``comes - leaves``.
-prefix_difference: Callable[[Any, Any, Any, Any], Any] = jit(_differences)
+_rest = jit(_one_by_one)
+
+
+def _differences(comes: Any, leaves: Any, target: Any, carry: Any) -> Any:
+    carry = _cached(comes, leaves, target, carry)
+    return _rest(comes, leaves, target, carry, comes.size - comes.size % (LANE_BYTES // comes.itemsize))
 
 
 def _differences_past(comes: Any, leaves: Any, target: Any, carry: Any) -> Any:
-    one = comes.dtype.type
     head = min(-target.ctypes.data % LANE_BYTES // target.itemsize, target.size)
-    for i in range(head):
-        carry = one(carry + one(comes[i] - leaves[i]))
-        target[i] = carry
-    carry = _past(comes[head:], leaves[head:], target[head:], carry)
-    for i in range(target.size - (target.size - head) % (LANE_BYTES // target.itemsize), target.size):
-        carry = one(carry + one(comes[i] - leaves[i]))
-        target[i] = carry
-    return carry
+    carry = _rest(comes[:head], leaves[:head], target[:head], carry, 0)
+    comes, leaves, target = comes[head:], leaves[head:], target[head:]
+    carry = _past(comes, leaves, target, carry)
+    return _rest(comes, leaves, target, carry, comes.size - comes.size % (LANE_BYTES // comes.itemsize))
 
 
-#: The same past the caches (:mod:`workbench.kernels.streaming`).
+#: ``prefix_difference(comes, leaves, target, carry)``: :func:`prefix_add` of ``comes - leaves``; and past the caches
+#: (:mod:`workbench.kernels.streaming`).
+prefix_difference: Callable[[Any, Any, Any, Any], Any] = jit(_differences)
 prefix_difference_past: Callable[[Any, Any, Any, Any], Any] = jit(_differences_past)
 
 #: Each ``prefix_*(source, target, carry)`` writes ``target[i] = carry . source[0] . ... . source[i]``, each

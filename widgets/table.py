@@ -21,7 +21,8 @@ _STYLE = (
     "<style>table{border-collapse:collapse;font-variant-numeric:tabular-nums;width:100%}"
     "th{position:sticky;top:0;background:var(--wq-raised);text-align:right;font-weight:600}"
     "th,td{padding:3px 6px;border-bottom:1px solid var(--wq-grid);white-space:nowrap;"
-    "max-width:28em;overflow:hidden;text-overflow:ellipsis}td{text-align:right}th.t,td.t{text-align:left}.o{color:var(--wq-muted)}.r{color:var(--wq-busy)}</style>"
+    "max-width:28em;overflow:hidden;text-overflow:ellipsis}td{text-align:right}"
+    "th.t,td.t{text-align:left}.o{color:var(--wq-muted)}.r{color:var(--wq-busy)}</style>"
 )
 _MISSING = '<span class="o">&ndash;</span>'
 _LOOKS = {Status.PROVISIONAL.name.lower(): "t o", Status.REVISED.name.lower(): "t r"}
