@@ -172,10 +172,12 @@ def own_rows() -> st.SearchStrategy[AnyWindow]:
     visits = st.integers(1, 30).map(lambda quarters: call_of(OWN["u_visits"], (), (quarters * SECOND // 4,)))
     marks = st.just(call_of(OWN["u_marks"], (B,), ()))
     moved = st.sampled_from([1.5, 30.0]).map(lambda step: call_of(OWN["u_moved"], (X,), (step,)))
+    pauses = st.integers(1, 30).map(lambda quarters: call_of(OWN["u_pauses"], (), (quarters * SECOND // 4,)))
     last = st.builds(
         lambda rows, every: call_of(OWN["u_last"], (), (rows, every * SECOND)), st.integers(1, 8), st.integers(1, 9)
     )
-    return st.one_of(visits, marks, moved, last)
+    before = st.integers(1, 8).map(lambda rows: call_of(OWN["u_before"], (B,), (rows,)))
+    return st.one_of(visits, marks, moved, pauses, last, before)
 
 
 #: Window types by name, each with how many levels a query may have of it.

@@ -63,6 +63,22 @@ class Moved:
             context.first, context.begun = value, 1
 
 
+class Pauses:
+    """Forward context free: windows meet in the middle of a pause of ``gap`` or more, which is known in hindsight."""
+
+    def __init__(self, gap: int) -> None:
+        self.gap = gap
+
+    fields: ClassVar[dict[str, tuple[str, float]]] = {"last": ("int64", -(2**61))}
+
+    def notify(self, context: Any, time: int) -> None:
+        if context.last == -(2**61):
+            context.begin(time)
+        elif time >= context.last + self.gap:
+            context.begin((context.last + time + 1) // 2)
+        context.last = time
+
+
 class LastRows:
     """Forward context aware: ``last(rows, every)``, where no two rows of a key have one time."""
 
@@ -80,4 +96,30 @@ class LastRows:
         return int(context.rows[-self.rows :][0])
 
 
-ALL = {"u_tumbling": Tumbling, "u_visits": Visits, "u_marks": Marks, "u_moved": Moved, "u_last": LastRows}
+class BeforeMarks:
+    """Forward context aware: the last ``rows`` rows before each mark, in a window that ends where it is told."""
+
+    fields: ClassVar[dict[str, tuple[str, float]]] = {"marked": ("int64", -(2**61))}
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+    def notify_context(self, context: Any, time: int, mark: bool | None) -> None:
+        before = [row for row in context.rows if row < time][-self.rows :]
+        if mark and before and context.marked != time:
+            context.add(before[0], time)
+            context.marked = time
+
+    def earliest(self, context: Any) -> int:
+        return int(context.rows[-self.rows :][0])
+
+
+ALL = {
+    "u_tumbling": Tumbling,
+    "u_visits": Visits,
+    "u_marks": Marks,
+    "u_moved": Moved,
+    "u_pauses": Pauses,
+    "u_last": LastRows,
+    "u_before": BeforeMarks,
+}

@@ -118,15 +118,18 @@ def test_equal_to_the_built_in_ones_and_the_oracle(
     assert engine.late == late
 
 
-@settings(max_examples=100, deadline=None)
-@given(streams(), st.integers(0, 12), st.sampled_from([0, 5]), st.sampled_from([1.5, 30.0]))
-def test_windows_by_distance_equal_the_oracle(
-    batches: list[pa.Table], delay: int, lateness: int, step: float
+@pytest.mark.parametrize(
+    "form", ["u_moved(x, 1.5)", "u_moved(x, 30.0)", "u_visits(1500000)", "u_pauses(1500000)", "u_before(b, 3)"]
+)
+@settings(max_examples=120, deadline=None)
+@given(streams(), st.sampled_from([0, 0, 1, 12]), st.sampled_from([0, 0, 5]), st.booleans(), st.data())
+def test_windows_that_are_not_built_in_equal_the_oracle(
+    form: str, batches: list[pa.Table], delay: int, lateness: int, keyed: bool, data: st.DataObject
 ) -> None:
-    asked = workload([f"u_moved(x, {step})", "u_visits(1500000)"], delay, lateness)
-    engine = Engine(compile_workload(asked), buckets=2)
-    engine.run(batches)
-    check(asked, batches, engine)
+    """Some end where a row says so, at the watermark or behind it."""
+    asked = workload([form], delay, lateness, keyed)
+    when = data.draw(st.lists(st.booleans(), min_size=len(batches) + 1, max_size=len(batches) + 1))
+    check(asked, batches, restarted(compile_workload(asked), batches, when, buckets=2))
 
 
 def rows(*given: tuple[float, float | None]) -> pa.Table:
@@ -167,6 +170,41 @@ def test_a_late_row_moves_edges_and_results_are_revised() -> None:
     assert told(engine)[:2] == [(1, 6, 2, "final", 0), (6, 9, 1, "final", 0)]
     engine.step([rows((3, 15.0))])
     assert told(engine)[:2] == [(1, 3, 1, "revised", 1), (3, 9, 3, "revised", 1)]
+
+
+def marked(*given: tuple[float, bool]) -> pa.Table:
+    """Rows of (time in seconds, b), key a."""
+    table = rows(*((time, 1.0) for time, _ in given))
+    place = SCHEMA.get_field_index("b")
+    return table.set_column(place, SCHEMA[place], pa.array([mark for _, mark in given]))
+
+
+@pytest.mark.parametrize("form", ["u_marks(b)", "punctuation_window(b)"])
+def test_a_row_at_the_watermark_may_end_a_window_there(form: str) -> None:
+    """The mark is in time, as the watermark has its very time; it is final then, and told once."""
+    engine = Engine(compile_workload(workload([form])))
+    engine.step([marked((0, False), (0.25, False))])
+    assert told(engine) == [(0, 0.250001, 2, "provisional", 0)]
+    for more in (1, 2):
+        engine.step([marked((0.25, more == 1))])
+        assert told(engine) == [(0, 0.25, 1, "final", 0), (0.25, 0.250001, 1 + more, "provisional", 0)]
+    engine.step([marked((1, True))])
+    engine.step([], finish=True)
+    assert told(engine) == [(0, 0.25, 1, "final", 0), (0.25, 1, 3, "final", 0), (1, 1.000001, 1, "final", 0)]
+
+
+def test_a_window_may_end_in_hindsight_behind_the_watermark() -> None:
+    """Key a is silent from 1 to 9 s, which ends its window at 5 s, when another key has long moved time to 8."""
+    other = rows((8, 1.0))
+    other = other.set_column(1, SCHEMA[1], pa.array(["b"]))
+    engine = Engine(compile_workload(workload(["u_pauses(4000000)"])))
+    engine.step([rows((0, 1.0), (1, 1.0))])
+    engine.step([other])
+    engine.step([rows((9, 1.0))])
+    expected = [(0, 5, 2, "final", 0), (5, 9.000001, 1, "provisional", 0), (8, 8.000001, 1, "provisional", 0)]
+    assert told(engine) == expected
+    engine.step([rows((9.5, 1.0))])
+    assert told(engine)[0] == (0, 5, 2, "final", 0)
 
 
 def test_slices_are_shared_and_rows_kept_only_where_figure_4_says_so() -> None:
@@ -298,6 +336,12 @@ def _next_second(self: object, time: int) -> int:
     return time // SECOND * SECOND + SECOND
 
 
+def _add_and_remove(self: object, context: Any, time: int) -> None:
+    context.add(time, time + 1)
+    if time > SECOND:
+        context.remove(SECOND, SECOND + 1)
+
+
 class _Edges:
     def trigger(self, after: int, until: int) -> Any:
         return [(0, until)]
@@ -310,11 +354,19 @@ class _Edges:
         (only(notify=lambda s, c, t: setattr(c, "m", 1)), "`m` is none of the `fields`: there are none"),
         (only(notify=lambda s, c, t: c.end(t + 5)), "ValueError: no window is open"),
         (only(notify=lambda s, c, t: c.begin(t + 5)), "a window cannot begin at 1000005, which is not between"),
+        (
+            only(notify=lambda s, c, t: (c.begin(t // 2 + 2), c.end(t + 5))),
+            "at 1000002: the one before has ended at 1000005",
+        ),
         (only(notify=lambda s, c, t: c.begin(0.5)), "`0.5` is no time: whole microseconds"),
         (only(notify_context=lambda s, c, t: c.add(5, 5), earliest=lambda s, c: None), "cannot end at 5, before it"),
         (only(notify_context=lambda s, c, t: c.add(t, 9), earliest=lambda s, c: None), "cannot end at 9, before it"),
         (only(notify_context=lambda s, c, t: c.add(0, 1 << 40), earliest=lambda s, c: None), "no two windows of"),
         (only(notify_context=lambda s, c, t: c.remove(0, 1), earliest=lambda s, c: None), "no window (0, 1)"),
+        (
+            only(notify_context=_add_and_remove, earliest=lambda s, c: None),
+            "(1000000, 1000001) to remove, or it has end",
+        ),
         (only(notify_context=lambda s, c, t: None, earliest=lambda s, c: "x"), "`earliest` gave `x`, which is"),
         (type("A", (_Edges,), {"next_edge": lambda s, t: t}), "`next_edge(-48576)` gave `-48576`, which is"),
         (type("B", (_Edges,), {"next_edge": lambda s, t: "x"}), "gave `x`, which is no later time"),

@@ -70,6 +70,8 @@ class Following(Context):
             last = memory.windows[-1]
             if last[0] == start:
                 return
+            if start < last[1] <= memory.time:
+                raise ValueError(f"a window cannot begin at {start}: the one before has ended at {last[1]} already")
             last[1] = min(last[1], start)
         memory.windows.append([start, NEVER])
 
@@ -93,8 +95,8 @@ class Adding(Context):
 
     @property
     def windows(self) -> list[tuple[int, int]]:
-        """The windows that may still change, as (start, end)."""
-        return [(start, end) for start, end in self._memory.windows]
+        """The windows that may still change, which are those that end after this row, as (start, end)."""
+        return [(start, end) for start, end in self._memory.windows if end > self._memory.time]
 
     def add(self, start: int, end: int) -> None:
         """There is a window ``[start, end)``."""
@@ -107,8 +109,8 @@ class Adding(Context):
 
     def remove(self, start: int, end: int) -> None:
         """There is no window ``[start, end)`` after all."""
-        if [start, end] not in self._memory.windows:
-            raise ValueError(f"there is no window ({start}, {end}) to remove")
+        if (start, end) not in self.windows:
+            raise ValueError(f"there is no window ({start}, {end}) to remove, or it has ended at this row")
         self._memory.windows.remove([start, end])
 
 

@@ -141,7 +141,9 @@ class ContextWindows(Branch):
             settled = replace(settled, fresh=np.zeros(len(settled), np.bool_))
             before = len(kind.slices), len(kind.shown.keys)
             kind.slices = settled.merged(part[part >= 0], self._folder.kinds)
-            kind.shown = kind.shown[kind.shown.closes > clock.settled_after]
+            shown = kind.shown
+            over = kind.edges.settled(shown.keys, shown.numbers, shown.closes, clock.settled_after)
+            kind.shown = shown[~over]
             # Time alone forgets, too: what was written of it would be taken for results that are there no more.
             self._changed |= before != (len(kind.slices), len(kind.shown.keys))
         kept = rows.firsts >= clock.settled_after
@@ -224,7 +226,7 @@ class ContextWindows(Branch):
             changed |= known & (moved | (had.counts != counts))
             revisions[known] = had.revisions[known]
         closed = found.closes <= clock.after
-        revisions = one_more(revisions, changed & (out | (found.closes <= clock.before)))
+        revisions = one_more(revisions, changed & (out | (~known & (found.closes <= clock.before))))
         told = changed | (closed & ~out)
         status = np.where(closed, np.where(revisions > 0, Status.REVISED, Status.FINAL), Status.PROVISIONAL)
         if had is not None:

@@ -85,6 +85,10 @@ class Edges(ABC):
         No row before the horizon can come any more. Leaves with later rows are left alone.
         """
 
+    def settled(self, keys: Array, numbers: Array, closes: Array, horizon: int) -> Array:
+        """Which windows that were found will not be found again, after :meth:`settle`."""
+        return closes <= horizon
+
 
 class CountEdges(Edges):
     """Every ``slide`` rows a window of ``size`` rows.

@@ -27,7 +27,10 @@ _LISTS = pa.list_(pa.int64())
 
 
 class ToldEdges(Edges):
-    """``_known`` is what is known of each key as the settled rows have left it, ``_now`` as all rows have."""
+    """``_known`` is what is known of each key as the settled rows have left it, ``_now`` as all rows have.
+
+    ``_ended`` are the keys and numbers of the windows that settled rows have ended.
+    """
 
     def __init__(self, window: UserContext) -> None:
         super().__init__()
@@ -36,6 +39,7 @@ class ToldEdges(Edges):
         self._known: dict[int, Memory] = {}
         self._next: dict[int, Memory] = {}
         self._now: dict[int, Memory] = {}
+        self._ended: set[tuple[int, int]] = set()
 
     def notify(self, settled: Leaves, rows: Leaves, columns: Sequence[pa.Array], clock: Clock) -> None:
         """Go through the kept rows, which are by key and time, with their values."""
@@ -71,14 +75,25 @@ class ToldEdges(Edges):
         closes = np.minimum(closes, LIMIT) if clock.finish else closes
         new = np.append(0, np.cumsum(leaves.fresh))
         found = Found(keys, starts if self._follow else ends, starts, ends, begin, end, closes, new[end] > new[begin])
-        return found[there & (closes > clock.settled_before)]
+        return found[there]
 
     def settle(self, leaves: Leaves, horizon: int) -> Array:
         self._known, self._next, self._now = self._next, {}, {}
         group = self._in_windows(leaves, horizon) if self._follow else self._needed(leaves, horizon)
-        for memory in self._known.values():
-            memory.windows = [window for window in memory.windows if window[1] > horizon]
+        self._ended = set()
+        for key, memory in self._known.items():
+            self._ended |= {
+                (key, window[0 if self._follow else 1]) for window in memory.windows if window[1] <= horizon
+            }
+            still = [window for window in memory.windows if window[1] > horizon]
+            # Of those that follow one another the last is known on, as the next must not begin within it.
+            memory.windows = still or (memory.windows[-1:] if self._follow else [])
         return np.where(leaves.lasts < horizon, group, -1)
+
+    def settled(self, keys: Array, numbers: Array, closes: Array, horizon: int) -> Array:
+        # One that a kept row has ended, there or in hindsight, is found again: a row may come that ends it sooner.
+        pairs = zip(keys.tolist(), numbers.tolist(), strict=True)
+        return np.array([pair in self._ended for pair in pairs], np.bool_)
 
     def _in_windows(self, leaves: Leaves, horizon: int) -> Array:
         """The window of each leaf, which follow one another, so that its rows become one slice."""
