@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -219,4 +220,30 @@ def test_a_sink_may_stop_its_query() -> None:
     runner: Any = InProcessRunner.started[-1]
     runner.step(6)
     assert session.queries() == []
+    assert handle.status().state == "stopped"
+
+
+@pytest.mark.timeout(60)
+def test_a_sink_may_stop_its_query_while_another_is_attached() -> None:
+    """The other waited for the micro-batch with the lock that the sink waited for, for ever."""
+    InProcessRunner.started.clear()
+    session = Session(SteppingRunner)
+    session.source("events", TABLE, time="ts", delay="0 s")
+    handle = start(session, SUMS)
+    stream = handle._stream
+    attaching = threading.Thread(target=stream.attach, args=("q", Meddling(lambda: None)), daemon=True)
+
+    def act() -> None:
+        attaching.start()
+        while stream._lock.acquire(blocking=False):
+            stream._lock.release()
+            time.sleep(0.001)
+        handle.stop()
+
+    stream.attach("q", Meddling(act))
+    runner: Any = InProcessRunner.started[-1]
+    runner.step(6)
+    attaching.join()
+    while session.queries():
+        time.sleep(0.001)
     assert handle.status().state == "stopped"

@@ -184,27 +184,36 @@ class SharedStream:
     def remove(self, *names: str) -> None:
         """Take queries out. The plan goes on for the others from its next micro-batch; without any it ends.
 
-        Where that was interrupted, once more does the rest.
+        Where that was interrupted, once more does the rest. Inside a sink it may return before that is done.
         """
-        with self._lock:
-            gone = [name for name in names if name in self._queries]
-            left = {name: query for name, query in self._queries.items() if name not in gone}
-            if not gone or self._runner is None:
-                return
-            if left and isinstance(self.source, FrameSource):
-                self._require_rest("stop one of several queries on a DataFrame")
-            # The last word first: others ask for the progress without the lock.
-            self._last |= {name: _ended(self.progress(name)) for name in gone}
-            if left:
-                self._change(self._runner, left, wait=False)
-            else:
-                self._runner.stop()
-                self._last |= dict.fromkeys(gone, _ended(self._runner.progress()))
-            for name in gone:
-                self._outlets.pop(name, None)
-            self._queries = left
-            if not left:
-                self._runner = None
+        if not self._lock.acquire(blocking=not self._delivering.is_mine):
+            # Whoever has the lock may be waiting for the micro-batch, which waits for the sink.
+            threading.Thread(target=self.remove, args=names, name="winquery remove", daemon=True).start()
+            return
+        try:
+            self._remove(names)
+        finally:
+            self._lock.release()
+
+    def _remove(self, names: tuple[str, ...]) -> None:
+        gone = [name for name in names if name in self._queries]
+        left = {name: query for name, query in self._queries.items() if name not in gone}
+        if not gone or self._runner is None:
+            return
+        if left and isinstance(self.source, FrameSource):
+            self._require_rest("stop one of several queries on a DataFrame")
+        # The last word first: others ask for the progress without the lock.
+        self._last |= {name: _ended(self.progress(name)) for name in gone}
+        if left:
+            self._change(self._runner, left, wait=False)
+        else:
+            self._runner.stop()
+            self._last |= dict.fromkeys(gone, _ended(self._runner.progress()))
+        for name in gone:
+            self._outlets.pop(name, None)
+        self._queries = left
+        if not left:
+            self._runner = None
 
     def finish(self, name: str, timeout: float = 60.0) -> None:
         """End the stream of a running query with a micro-batch that closes all windows.
