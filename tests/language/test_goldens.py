@@ -38,6 +38,7 @@ FLIGHTS = Stream(
             ("cancelled", pa.bool_()),
             ("day", pa.date32()),
             ("fare", pa.decimal128(10, 2)),
+            ("taxi", pa.duration("us")),
             ("odd name", pa.int64()),
             ("place", pa.struct([("id", pa.int32()), ("spot", pa.struct([("x", pa.float64())]))])),
         ]

@@ -113,7 +113,11 @@ def _remedy(wanted: str, kind: pa.DataType) -> str | None:
         return "convert it with `CAST(... AS DOUBLE)`"
     if is_.is_boolean(kind):
         return "use `count_if` for conditions"
-    return "`min`, `max`, `first`, `last`, `mode` and `count_distinct` take it" if is_.is_temporal(kind) else None
+    if is_.is_timestamp(kind) or is_.is_date32(kind):
+        return "`min`, `max`, `first`, `last`, `mode` and `count_distinct` take it"
+    if is_.is_duration(kind):
+        return "make it a number of seconds in the source, in pandas by `.dt.total_seconds()`"
+    return None
 
 
 def ordered(operands: Operands, position: int = 0) -> pa.DataType:
