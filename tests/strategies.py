@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date
+from decimal import Decimal
 from itertools import pairwise, product
 from typing import Any
 
@@ -60,7 +61,17 @@ SCHEMA = pa.schema(
         ("d", pa.date32()),
     ]
 )
-COLUMNS = K, N, X, B, TS, D = tuple(Column(SCHEMA.field(name).type, name) for name in ("k", "i", "x", "b", "ts", "d"))
+K, N, X, B, TS, D = (Column(SCHEMA.field(name).type, name) for name in ("k", "i", "x", "b", "ts", "d"))
+#: An amount of money, made of the integers.
+P = Call(
+    pa.decimal128(9, 4),
+    "multiply",
+    (
+        Cast(pa.decimal128(5, 2), Call(pa.int64(), "modulo", (N, Literal(pa.int64(), 1000)))),
+        Literal(pa.decimal128(3, 2), Decimal("1.25")),
+    ),
+)
+COLUMNS = (K, N, X, B, TS, D, P)
 
 #: Values at the edges of a type beside ordinary ones. Floats are small multiples of 1/8, so sums are exact.
 INTEGERS = st.one_of(st.none(), st.integers(-100, 100), st.sampled_from([2**62, -(2**62), 2**63 - 1, -(2**63)]))

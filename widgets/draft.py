@@ -11,7 +11,7 @@ import pyarrow.types as is_
 from workbench.language.binder import RESULT_COLUMNS
 from workbench.language.builder import Expr, agg, col, count, query
 from workbench.logical import Stream, Window
-from workbench.logical.types import is_number, is_temporal, language_type
+from workbench.logical.types import is_numeric, is_temporal, language_type
 from workbench.time import DAY, HOUR, MINUTE, SECOND
 
 #: Durations of the sliders: about the same distance from each to the next on a logarithmic axis.
@@ -26,10 +26,10 @@ _QUANTILES = {"p10": 0.1, "p90": 0.9, "p99": 0.99}
 #: Aggregates on offer by name, and which columns they take, by their type in the language.
 FUNCTIONS: dict[str, Callable[[pa.DataType], bool]] = {
     "count": lambda kind: True,
-    **dict.fromkeys(("avg", "sum", "median", "stddev", *_QUANTILES), is_number),
+    **dict.fromkeys(("avg", "sum", "median", "stddev", *_QUANTILES), is_numeric),
     **dict.fromkeys(
         ("min", "max", "first", "last", "count_distinct"),
-        lambda kind: is_number(kind) or is_temporal(kind) or is_.is_string(kind) or is_.is_boolean(kind),
+        lambda kind: is_numeric(kind) or is_temporal(kind) or is_.is_string(kind) or is_.is_boolean(kind),
     ),
 }
 
@@ -101,7 +101,9 @@ def columns_for(function: str, stream: Stream) -> list[str]:
     """The columns of a stream that an aggregate takes: measured values first, the time column last."""
     fits = FUNCTIONS[function]
     fields = [field for field in stream.schema if fits(language_type(field.type))]
-    fields.sort(key=lambda field: (field.name == stream.time, not is_.is_floating(field.type)))
+    fields.sort(
+        key=lambda field: (field.name == stream.time, not (is_.is_floating(field.type) or is_.is_decimal(field.type)))
+    )
     return [field.name for field in fields]
 
 

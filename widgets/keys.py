@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ def part_label(part: Any) -> str:
         return "NULL"
     if isinstance(part, bool):
         return str(part).lower()
+    if isinstance(part, Decimal):
+        return f"{part:f}"
     text = str(part.replace(tzinfo=None) if isinstance(part, datetime) else part)
     return " ".join(text.splitlines()) if text.strip() else repr(text)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from html import escape
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from workbench.logical.types import is_numeric
 from workbench.results import QueryResults, Status
 from workbench.results.keys import key_values
 from workbench.time import MINUTE, format_time
@@ -31,7 +33,8 @@ _LOOKS = {Status.PROVISIONAL.name.lower(): "t o", Status.REVISED.name.lower(): "
 def table_html(results: QueryResults, level: int, start: int, end: int, keys: Sequence[Key]) -> str:
     """The newest ``ROWS`` windows of a level that end in ``[start, end]`` microseconds, of some keys.
 
-    All columns are there, those that no line can show too, and numbers of their own: integers to the last digit.
+    All columns are there, those that no line can show too, and numbers of their own, integers and decimals to the
+    last digit.
     """
     ends = _ends(results, level, start, end, keys)
     if not len(ends):
@@ -44,7 +47,7 @@ def table_html(results: QueryResults, level: int, start: int, end: int, keys: Se
     by = [name for name, _ in results.schema.keys]
     values = results.schema.values
     columns = {name: _written(table[name]) for name in (*by, *dict(values), "status")}
-    sides = {name: "" if pa.types.is_integer(kind) or pa.types.is_floating(kind) else "t" for name, kind in values}
+    sides = {name: "" if is_numeric(kind) else "t" for name, kind in values}
     heads = [("window (UTC)", "t"), *((name, "t") for name in by), *sides.items(), ("status", "t")]
     head = "".join(f'<th scope="col" class="{side}">{escape(name)}</th>' for name, side in heads)
     lines = []
@@ -96,4 +99,6 @@ def _cell(value: Any) -> str:
         return f"{value:,.0f}" if whole else f"{value:,.6g}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
+    if isinstance(value, Decimal):
+        return f"{value:,f}"
     return escape(part_label(value))

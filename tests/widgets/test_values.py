@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from decimal import Decimal
 from html import unescape
 from typing import Any
 
@@ -63,6 +64,15 @@ def test_the_table_has_every_column_as_it_is() -> None:
          "-", "final"],
         ["1970-01-01 00:00 - 00:01", "a", "1", "2024-03-01 12:30:00", "true", "<b>", "[1]", "0.25", "final"],
     ]  # fmt: skip
+
+
+def test_decimals_are_drawn_and_written_to_the_last_digit() -> None:
+    prices = pa.array([Decimal("1234567890123456.10"), None, Decimal("0.00")], pa.decimal128(18, 2))
+    view = shown(("price", prices), windows=3)
+    assert [row[2] for row in table_of(view)] == ["price", "0.00", "-", "1,234,567,890,123,456.10"]
+    view.controls.views.active = Shown.LINES
+    view.refresh()
+    np.testing.assert_array_equal(view.panels[0].final.data["y"], [1234567890123456.1, np.nan, 0.0])
 
 
 def test_each_kind_of_value_has_ticks_of_its_own() -> None:

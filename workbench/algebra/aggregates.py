@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as is_
 
+from workbench.algebra.decimals import of_units
 from workbench.algebra.partials import Array, Fields
 from workbench.errors import QueryError
 
@@ -121,9 +122,12 @@ def _remedy(wanted: str, kind: pa.DataType) -> str | None:
 
 
 def ordered(operands: Operands, position: int = 0) -> pa.DataType:
-    """The type of an argument that must have an order: numbers, booleans, dates, timestamps, text."""
+    """The type of an argument that must have an order: numbers, decimals, booleans, dates, timestamps, text."""
     kind = operands.types[position]
-    if is_number(kind) or is_.is_timestamp(kind) or is_.is_date32(kind) or kind in (pa.bool_(), pa.string()):
+    fits = (
+        is_.is_decimal128(kind) or is_.is_timestamp(kind) or is_.is_date32(kind) or kind in (pa.bool_(), pa.string())
+    )
+    if fits or is_number(kind):
         return kind
     raise operands.misfit(position, "a number, a boolean, a date, a timestamp or text")
 
@@ -167,4 +171,6 @@ def values_array(values: Array, empty: Array, kind: pa.DataType) -> pa.Array:
         return pa.array(texts, kind)
     if is_.is_date32(kind):
         return pa.array(values, mask=empty).cast(pa.int32()).cast(kind)
+    if is_.is_decimal128(kind):
+        return of_units(values, empty, kind)
     return pa.array(values, mask=empty).cast(kind)

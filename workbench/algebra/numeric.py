@@ -19,6 +19,7 @@ from workbench.algebra.aggregates import (
     number,
     parts,
 )
+from workbench.algebra.decimals import mean_type, means, of_words, sum_type
 from workbench.algebra.partials import Array, Field, Fields, PartialKind
 from workbench.errors import DataError, QueryError
 from workbench.kernels import combine
@@ -103,6 +104,8 @@ KINDS = (
 
 
 def _sum_type(operands: Operands) -> pa.DataType:
+    if is_.is_decimal128(operands.types[0]):
+        return sum_type(operands.types[0])
     return pa.int64() if is_.is_integer(number(operands)) else pa.float64()
 
 
@@ -138,6 +141,8 @@ def _lower_sum(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, 
     if is_.is_floating(kind):
         return pa.array(_float_total(fields[0]), mask=fields[1][0] == 0)
     low, high = fields[0]
+    if is_.is_decimal128(kind):
+        return of_words(low, high, fields[1][0] == 0, kind)
     overflow = high != _signed(low) >> np.int64(63)
     if overflow.any():
         raise DataError(
@@ -148,15 +153,23 @@ def _lower_sum(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, 
 
 
 def _lower_try_sum(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
-    if is_.is_floating(kind):
+    if is_.is_floating(kind) or is_.is_decimal128(kind):
         return _lower_sum(fields, operands, kind, text)
     low, high = fields[0]
     overflow = high != _signed(low) >> np.int64(63)
     return pa.array(_signed(low), mask=overflow | (fields[1][0] == 0))
 
 
+def _mean_type(operands: Operands) -> pa.DataType:
+    return mean_type(operands.types[0]) if is_.is_decimal128(operands.types[0]) else double(operands)
+
+
 def _lower_avg(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
     total, count = fields[0], fields[1][0]
+    if is_.is_decimal128(kind):
+        more = kind.scale - operands.types[0].scale
+        low, high = total
+        return of_words(*means(low, high, count, more), count == 0, kind)
     if total[0].dtype.kind == "f":
         value = _float_total(total)
     else:  # 128 bits: where the high word only repeats the sign, the low word is the whole number
@@ -305,7 +318,7 @@ def _family() -> list[Aggregate]:
         Aggregate("count_if", one, distributive, _count_if_type, lambda operands: true, _lower_count),
         Aggregate("sum", one, distributive, _sum_type, sums, _lower_sum),
         Aggregate("try_sum", one, distributive, _sum_type, sums, _lower_try_sum),
-        Aggregate("avg", one, algebraic, double, sums, _lower_avg),
+        Aggregate("avg", one, algebraic, _mean_type, sums, _lower_avg),
         Aggregate("var_samp", one, algebraic, double, moments, _moment(True, False)),
         Aggregate("var_pop", one, algebraic, double, moments, _moment(False, False)),
         Aggregate("stddev_samp", one, algebraic, double, moments, _moment(True, True)),

@@ -10,7 +10,7 @@ from sqlglot import exp
 from workbench.errors import did_you_mean
 from workbench.language.sql import SqlText
 from workbench.logical import AnyWindow, ContextFree, Expression, Fill, UserGrid, aggregate_calls
-from workbench.logical.types import is_key, type_name
+from workbench.logical.types import is_key, is_numeric, type_name
 
 _REFUSED = {
     "distinct": ("`DISTINCT` is not supported", "GROUP BY gives every key once per window"),
@@ -69,10 +69,7 @@ def bind_fill(
                 hint="`window`, `zoom`, `cumulate_window`, `band_window` and `calendar_window` make such windows",
             )
     for item, name, value in items:
-        number = (
-            pa.types.is_integer(value.type) or pa.types.is_floating(value.type) or pa.types.is_decimal(value.type)
-        )
-        if fill is Fill.ZERO and aggregate_calls(value) and not number:
+        if fill is Fill.ZERO and aggregate_calls(value) and not is_numeric(value.type):
             raise text.error(
                 f"FILL ZERO needs numbers, but `{name}` is `{type_name(value.type)}`",
                 item,

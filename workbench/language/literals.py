@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.types as is_
 
 from workbench.errors import QueryError
-from workbench.logical.expressions import Cast, Expression, Literal
+from workbench.logical.decimals import ARITHMETIC, is_decimal, literal_decimal, type_of_literal
+from workbench.logical.expressions import INFIX, Cast, Expression, Literal
+from workbench.logical.functions import ScalarFunction
 from workbench.logical.types import is_number, is_temporal, type_name
 
 
@@ -52,11 +55,35 @@ def convert(expression: Expression, target: pa.DataType) -> Expression:
         return Cast(target, expression)
     value = expression.value
     _check_fits(value, target)
-    if isinstance(value, int) and is_.is_floating(target):
+    if isinstance(value, int | Decimal) and is_.is_floating(target):
         return Literal(target, float(value))
+    if isinstance(value, Decimal) and is_decimal(target):
+        return Literal(target, value)
     if value is None or is_number(target) or (is_.is_timestamp(target) and isinstance(value, datetime)):
         return Literal(target, value)
     return Cast(target, expression)
+
+
+def beside_decimals(arguments: list[Expression], function: ScalarFunction) -> list[Expression]:
+    """Constant numbers beside a decimal as decimals of their own digits, so that ``price > 0.1`` is exact.
+
+    Not beside a float, where all are doubles. Whole numbers keep their type in functions, as in Spark.
+    """
+    kinds = [each.type for each in arguments if not isinstance(each, Literal)]
+    if not any(map(is_decimal, kinds)) or any(map(is_.is_floating, kinds)):
+        return arguments
+    taken = is_number if function.name in INFIX or function.name in ARITHMETIC else is_.is_floating
+    return [
+        _as_decimal(each) if isinstance(each, Literal) and taken(each.type) and position not in function.constants
+        else each
+        for position, each in enumerate(arguments)
+    ]  # fmt: skip
+
+
+def _as_decimal(constant: Literal) -> Literal:
+    assert isinstance(constant.value, int | float)
+    value = literal_decimal(constant.value)
+    return constant if value is None else Literal(type_of_literal(value), value)
 
 
 def fold_cast(argument: Expression, target: pa.DataType, *, safe: bool = False) -> Expression:

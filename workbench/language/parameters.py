@@ -6,12 +6,14 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from sqlglot import exp
 
 from workbench.errors import QueryError, Span, did_you_mean
 from workbench.language.sql import SqlText
+from workbench.logical.decimals import MOST, type_of_literal
 from workbench.time import format_duration
 
 #: The most values that one list may have: each is a constant of the plan.
@@ -123,6 +125,8 @@ def _node(value: Any) -> exp.Expr:
         return _number(value)
     if isinstance(value, str):
         return exp.Literal.string(value)
+    if isinstance(value, Decimal):
+        return _decimal(value)
     if isinstance(value, timedelta):
         return exp.Literal.string(_duration(value))
     if isinstance(value, datetime):
@@ -161,6 +165,15 @@ def _number(value: int | float) -> exp.Expr:
         return _cast(str(value), "double")
     node = exp.Literal(this=str(abs(value)), is_string=False)
     return exp.Neg(this=node) if value < 0 else node
+
+
+def _decimal(value: Decimal) -> exp.Expr:
+    digits = len(value.as_tuple().digits)
+    if not value.is_finite() or max(digits, -int(value.as_tuple().exponent), value.adjusted() + 1) > MOST:
+        raise QueryError(f"is `{value}`, which is no decimal of up to {MOST} digits")
+    plain = value if int(value.as_tuple().exponent) <= 0 else value.quantize(Decimal(1))
+    kind = type_of_literal(plain)
+    return _cast(f"{plain:f}", f"decimal({kind.precision}, {kind.scale})")
 
 
 def _cast(text: str, kind: str) -> exp.Expr:

@@ -11,13 +11,14 @@ from sqlglot import exp
 
 from workbench.algebra import AGGREGATES, Aggregate
 from workbench.errors import QueryError, did_you_mean
-from workbench.language.literals import convert, moment, number
+from workbench.language.literals import beside_decimals, convert, moment, number
 from workbench.language.operators import HANDLERS, NAMED_HANDLERS, refuse_unsteady
 from workbench.language.over_functions import OVER_FUNCTIONS
 from workbench.language.relations import Relation
 from workbench.language.sql import SqlText
 from workbench.language.windows import is_form, refuse_form, window_forms
 from workbench.logical import AggregateCall, Call, Expression, Field, Literal
+from workbench.logical.decimals import is_decimal
 from workbench.logical.expressions import operands
 from workbench.logical.functions import FUNCTIONS, SQL_FUNCTIONS, check_arity, resolve_call
 from workbench.logical.types import common_type, is_temporal, type_name
@@ -138,14 +139,17 @@ class ExpressionBinder:
         function = FUNCTIONS[name]
         with self._text.at(node):
             arguments = _times_from_text(arguments, function.constants)
+            arguments = beside_decimals(arguments, function)
             signature = resolve_call(function, tuple(argument.type for argument in arguments))
             converted = tuple(map(convert, arguments, signature.parameters))
             for position in function.constants:
                 if position < len(converted) and not isinstance(converted[position], Literal):
                     raise QueryError(f"argument {position + 1} of `{function.name}` must be a constant")
+            values = [each.value if isinstance(each, Literal) else None for each in converted]
             if function.check is not None:
-                function.check(*(each.value if isinstance(each, Literal) else None for each in converted))
-            return Call(signature.result, function.name, converted)
+                function.check(*values)
+            kind = signature.result if function.typed is None else function.typed(signature.parameters, *values)
+            return Call(kind, function.name, converted)
 
     def error(self, message: str, node: exp.Expr, *, hint: str | None = None) -> QueryError:
         """A QueryError that underlines ``node``."""
@@ -302,10 +306,9 @@ class ExpressionBinder:
             if arguments or aggregate.name != "count":
                 check_arity(name, aggregate.arity, len(arguments))
             try:
-                kind = aggregate.result_type(operands(arguments))
+                return _call_of(aggregate, arguments)
             except QueryError as error:
                 raise QueryError(f"`{self._text.source(node)}`: {error.message}", hint=error.hint) from None
-        return AggregateCall(kind, aggregate.name, arguments)
 
     def _constant(self, node: exp.Expr) -> Literal:
         """An argument that must be a constant, or an array of constants of one type."""
@@ -340,6 +343,18 @@ class ExpressionBinder:
             hint = "`count(DISTINCT x)` counts the distinct values of one expression"
             raise self._text.error(f"`{name}(DISTINCT ...)` {fault}", nodes[0], hint=hint)
         return aggregate, nodes
+
+
+def _call_of(aggregate: Aggregate, arguments: tuple[Expression, ...]) -> AggregateCall:
+    """A call of an aggregate; decimals are doubles to those that do not take them. Raises QueryError."""
+    try:
+        kind = aggregate.result_type(operands(arguments))
+    except QueryError:
+        if not any(is_decimal(each.type) for each in arguments):
+            raise
+        arguments = tuple(convert(each, pa.float64()) if is_decimal(each.type) else each for each in arguments)
+        kind = aggregate.result_type(operands(arguments))
+    return AggregateCall(kind, aggregate.name, arguments)
 
 
 def convert_null(expression: Expression, kind: pa.DataType) -> Expression:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -99,7 +100,7 @@ class Column(Expression):
 class Literal(Expression):
     """A constant; ``value`` is a Python value, None for NULL, or a tuple for an array of constants."""
 
-    value: bool | int | float | str | datetime | date | tuple[Any, ...] | None
+    value: bool | int | float | Decimal | str | datetime | date | tuple[Any, ...] | None
 
     def __str__(self) -> str:
         if self.value is None:
@@ -113,6 +114,8 @@ class Literal(Expression):
         if isinstance(self.value, str):
             escaped = self.value.replace("\\", "\\\\").replace("'", "\\'")
             return f"'{escaped}'"
+        if isinstance(self.value, Decimal):
+            return f"{self.value:f}"
         if isinstance(self.value, tuple):
             return f"array({', '.join(str(Literal(self.type.value_type, each)) for each in self.value)})"
         return str(self.value)

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import pyarrow as pa
+
 from workbench.errors import QueryError
 from workbench.logical import formats
 from workbench.logical import signatures as sig
@@ -28,7 +30,7 @@ class ScalarFunction:
     ``arity`` is the least and the largest number of arguments, ``resolve(types)`` gives the signature for
     arguments of these types and raises QueryError where they do not fit. Arguments at the positions ``constants``
     must be literals, whose values ``check`` takes, None for the other arguments: it raises QueryError for those that
-    cannot be read.
+    cannot be read. ``typed`` gives the type of the value where a constant decides that, from the types and values.
     """
 
     name: str
@@ -37,6 +39,7 @@ class ScalarFunction:
     aliases: tuple[str, ...] = ()
     constants: tuple[int, ...] = ()
     check: Check | None = None
+    typed: Callable[..., pa.DataType] | None = None
 
 
 #: Looks at the arguments of a call, of which only the constants have a value.
@@ -120,7 +123,7 @@ def _operators() -> list[ScalarFunction]:
         ScalarFunction("case", (2, ANY_NUMBER_OF), sig.case, ("if",)),
         ScalarFunction("coalesce", (1, ANY_NUMBER_OF), sig.common, ("ifnull", "nvl")),
         ScalarFunction("nvl2", (3, 3), sig.nvl2),
-        ScalarFunction("nullif", (2, 2), sig.common),
+        ScalarFunction("nullif", (2, 2), sig.nullif),
         ScalarFunction("nullifzero", (1, 1), sig.arithmetic),
         ScalarFunction("zeroifnull", (1, 1), sig.beside_zero),
         ScalarFunction("least", (2, ANY_NUMBER_OF), sig.common),
@@ -136,22 +139,22 @@ def _numbers() -> list[ScalarFunction]:
         "sinh", "cosh", "tanh", "degrees", "radians", "rint",
     )  # fmt: skip
     return [
-        ScalarFunction("add", (2, 2), sig.arithmetic),
-        ScalarFunction("subtract", (2, 2), sig.arithmetic),
-        ScalarFunction("multiply", (2, 2), sig.arithmetic),
-        ScalarFunction("divide", (2, 2), sig.doubles),
-        ScalarFunction("try_divide", (2, 2), sig.doubles),
+        ScalarFunction("add", (2, 2), sig.operator("add")),
+        ScalarFunction("subtract", (2, 2), sig.operator("subtract")),
+        ScalarFunction("multiply", (2, 2), sig.operator("multiply")),
+        ScalarFunction("divide", (2, 2), sig.operator("divide", sig.doubles)),
+        ScalarFunction("try_divide", (2, 2), sig.operator("try_divide", sig.doubles)),
         ScalarFunction("div", (2, 2), sig.integral_division),
-        ScalarFunction("modulo", (2, 2), sig.arithmetic, ("mod",)),
-        ScalarFunction("pmod", (2, 2), sig.arithmetic),
+        ScalarFunction("modulo", (2, 2), sig.operator("modulo"), ("mod",)),
+        ScalarFunction("pmod", (2, 2), sig.operator("pmod")),
         ScalarFunction("negate", (1, 1), sig.arithmetic, ("negative",)),
         ScalarFunction("positive", (1, 1), sig.arithmetic),
         ScalarFunction("abs", (1, 1), sig.arithmetic),
         ScalarFunction("sign", (1, 1), sig.doubles, ("signum",)),
-        ScalarFunction("round", (1, 2), sig.rounding, constants=(1,)),
-        ScalarFunction("bround", (1, 2), sig.rounding, constants=(1,)),
-        ScalarFunction("floor", (1, 1), sig.to_bigint),
-        ScalarFunction("ceil", (1, 1), sig.to_bigint, ("ceiling",)),
+        ScalarFunction("round", (1, 2), sig.rounding, constants=(1,), typed=sig.rounded),
+        ScalarFunction("bround", (1, 2), sig.rounding, constants=(1,), typed=sig.rounded),
+        ScalarFunction("floor", (1, 1), sig.to_whole),
+        ScalarFunction("ceil", (1, 1), sig.to_whole, ("ceiling",)),
         *(ScalarFunction(name, (1, 1), sig.doubles) for name in of_one),
         ScalarFunction("log", (1, 2), sig.doubles),
         ScalarFunction("power", (2, 2), sig.doubles, ("pow",)),

@@ -12,7 +12,17 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from workbench.errors import QueryError
-from workbench.logical.types import TIMESTAMP, can_cast, common_type, is_integer, is_number, is_temporal, type_name
+from workbench.logical.decimals import ARITHMETIC, decimal_of, is_decimal, rounded_type
+from workbench.logical.types import (
+    TIMESTAMP,
+    can_cast,
+    common_type,
+    is_integer,
+    is_number,
+    is_numeric,
+    is_temporal,
+    type_name,
+)
 
 Types: TypeAlias = tuple[pa.DataType, ...]
 
@@ -40,9 +50,22 @@ def unfit(wanted: str, types: Types) -> QueryError:
 def arithmetic(types: Types) -> Signature:
     """Numbers, which meet in the wider type."""
     meet = common_type(types)
-    if not is_number(meet):
+    if not is_numeric(meet):
         raise unfit("numbers", types)
     return Signature((meet,) * len(types), meet)
+
+
+def operator(name: str, otherwise: Resolver = arithmetic) -> Resolver:
+    """An operator of two numbers, which keeps the digits of decimals; other numbers are resolved ``otherwise``."""
+
+    def resolve(types: Types) -> Signature:
+        meet = arithmetic(types).result
+        if not is_decimal(meet):
+            return otherwise(types)
+        left, right = (meet if pa.types.is_null(kind) else decimal_of(kind) for kind in types)
+        return Signature((left, right), ARITHMETIC[name](left, right))
+
+    return resolve
 
 
 def beside_zero(types: Types) -> Signature:
@@ -70,13 +93,23 @@ def rounding(types: Types) -> Signature:
     return Signature((number, INT)[: len(types)], number)
 
 
-def to_bigint(types: Types) -> Signature:
-    """A number, of which a bigint is made."""
-    return Signature(arithmetic(types).parameters, BIGINT)
+def rounded(types: Types, number: object, digits: int | None = 0) -> pa.DataType:
+    """The type of a number that is rounded to so many digits: a decimal keeps only those."""
+    return rounded_type(types[0], digits or 0) if is_decimal(types[0]) else types[0]
+
+
+def to_whole(types: Types) -> Signature:
+    """A number, of which a bigint is made, of a decimal one without digits behind the point."""
+    (number,) = arithmetic(types).parameters
+    if not is_decimal(number):
+        return Signature((number,), BIGINT)
+    return Signature((number,), rounded_type(number, 0) if number.scale else number)
 
 
 def integral_division(types: Types) -> Signature:
-    """Integers, divided as bigint."""
+    """Integers or decimals, divided as bigint."""
+    if any(map(is_decimal, types)) and is_decimal(common_type(types)):
+        return Signature(operator("divide")(types).parameters, BIGINT)
     if not all(is_integer(kind) or pa.types.is_null(kind) for kind in types):
         raise unfit("integers", types)
     return Signature((BIGINT, BIGINT), BIGINT)
@@ -93,9 +126,17 @@ def common(types: Types) -> Signature:
     meet = common_type(types)
     if pa.types.is_null(meet):
         raise QueryError("takes no bare NULL alone", hint="give it a type, such as `CAST(NULL AS double)`")
-    if not (is_number(meet) or is_temporal(meet) or meet in (BOOL, STRING)):
+    if not (is_numeric(meet) or is_temporal(meet) or meet in (BOOL, STRING)):
         raise unfit("numbers, text, times or booleans", types)
     return Signature((meet,) * len(types), meet)
+
+
+def nullif(types: Types) -> Signature:
+    """Values of one kind, of which the first is the result; a decimal keeps its type."""
+    found = common(types)
+    if not is_decimal(found.result) or not is_decimal(types[0]):
+        return found
+    return Signature((types[0], found.result), types[0])
 
 
 def case(types: Types) -> Signature:
@@ -153,6 +194,8 @@ def _converts(source: pa.DataType, target: pa.DataType) -> bool:
         return True
     if is_temporal(target):
         return is_temporal(source)
+    if is_decimal(source):
+        return bool(pa.types.is_floating(target))
     return is_number(target) and is_number(source) and (not is_integer(target) or is_integer(source))
 
 

@@ -7,11 +7,13 @@ instant with a zone meets one without, the one without counts as UTC (Spark's se
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.types as is_
 
 from workbench.errors import QueryError
+from workbench.logical.decimals import decimal_of, is_decimal, stored_decimal, wider
 
 #: An instant, as literals and mixed comparisons have it.
 TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -46,6 +48,8 @@ def type_name(kind: pa.DataType) -> str:
         return "timestamp"
     if is_.is_null(kind):
         return "NULL"
+    if is_decimal(kind):
+        return f"decimal({kind.precision}, {kind.scale})"
     return _NAMES.get(kind, str(kind))
 
 
@@ -55,7 +59,7 @@ def language_type(kind: pa.DataType) -> pa.DataType:
     Text in any layout (large, view, dictionary) is ``string``; instants of any unit are microseconds, in their
     own zone; unsigned integers are the next wider integer, as Spark reads them, and half floats are floats. The
     evaluator converts the values, and refuses to cut off nanoseconds. 64 bits without a sign stay what they are:
-    nothing wider holds them.
+    nothing wider holds them. Decimals of up to 38 digits are ``decimal(p, s)`` in any layout.
     """
     if is_.is_dictionary(kind):
         return language_type(kind.value_type)
@@ -63,7 +67,7 @@ def language_type(kind: pa.DataType) -> pa.DataType:
         return pa.string()
     if is_.is_timestamp(kind):
         return pa.timestamp("us", tz=kind.tz)
-    return _WIDENED.get(kind, kind)
+    return _WIDENED.get(kind, stored_decimal(kind))
 
 
 def is_integer(kind: pa.DataType) -> bool:
@@ -72,8 +76,13 @@ def is_integer(kind: pa.DataType) -> bool:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether arithmetic takes the type."""
+    """Whether the type is an integer or a float."""
     return kind in NUMBERS
+
+
+def is_numeric(kind: pa.DataType) -> bool:
+    """Whether the type is that of numbers or decimals."""
+    return is_number(kind) or is_decimal(kind)
 
 
 def is_temporal(kind: pa.DataType) -> bool:
@@ -90,8 +99,9 @@ def is_key(kind: pa.DataType) -> bool:
 def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType:
     """The type in which values of all ``kinds`` meet, as Spark's ANSI rules have it.
 
-    NULL fits every type; numbers widen, an integer beside a ``float`` to ``double``; a date beside a timestamp is
-    its midnight. Raises QueryError for everything else: text is never read as a number by itself.
+    NULL fits every type; numbers widen, an integer beside a ``float`` to ``double``; decimals meet in one that has
+    the digits of all, and are doubles beside a float; a date beside a timestamp is its midnight. Raises QueryError
+    for everything else: text is never read as a number by itself.
     """
     known = set(kinds) - {pa.null()}
     if len(known) <= 1:
@@ -99,6 +109,10 @@ def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType:
     if all(map(is_number, known)):
         widest = max(known, key=NUMBERS.index)
         return pa.float64() if widest == pa.float32() else widest
+    if all(map(is_numeric, known)):
+        if any(map(is_.is_floating, known)):
+            return pa.float64()
+        return reduce(wider, map(decimal_of, known))
     if all(map(is_temporal, known)):
         instants = known - {pa.date32()}
         return instants.pop() if len(instants) == 1 else TIMESTAMP
@@ -111,7 +125,7 @@ def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType:
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether ``CAST`` converts ``source`` to ``target``.
 
-    Numbers and timestamps convert as seconds since 1970. Decimals and unsigned integers only come in, as numbers.
+    Numbers and timestamps convert as seconds since 1970. Unsigned integers only come in, as numbers.
     """
     if source in (target, pa.null()):
         return True
@@ -119,10 +133,12 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
         return True
     if is_number(target):
         return is_number(source) or source in (pa.bool_(), pa.string(), pa.uint64()) or is_.is_decimal(source)
+    if is_decimal(target):
+        return is_numeric(source) or source in (pa.bool_(), pa.string())
     if target == pa.string():
-        return is_number(source) or source == pa.bool_() or is_temporal(source)
+        return is_numeric(source) or source == pa.bool_() or is_temporal(source)
     if target == pa.bool_():
-        return is_number(source) or source == pa.string()
+        return is_numeric(source) or source == pa.string()
     if is_.is_timestamp(target) and is_number(source):
         return True
     if is_temporal(target):

@@ -209,7 +209,7 @@ class Rows:
 
 def plottable(values: Iterable[tuple[str, pa.DataType]]) -> tuple[str, ...]:
     """The names of the columns, of those with their types, that a line can show."""
-    return tuple(name for name, kind in values if storage(kind) is not object)
+    return tuple(name for name, kind in values if storage(kind) is not object or pa.types.is_decimal(kind))
 
 
 def nothing_to_plot(values: Iterable[tuple[str, pa.DataType]]) -> QueryError:
@@ -228,8 +228,10 @@ def storage(kind: pa.DataType) -> npt.DTypeLike:
 
 
 def unpacked(array: pa.Array, dtype: npt.DTypeLike) -> tuple[Array, Array]:
-    """Values (0 where NULL) and validity of an Arrow array; structs, lists and text as Python objects."""
+    """Values (0 where NULL) and validity of an Arrow array; structs, lists, decimals and text as Python objects."""
     valid = array.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_decimal(array.type):
+        array = array.fill_null(0)  # lines are drawn of them, too
     if np.dtype(dtype).hasobject:
         cells = np.empty(len(array), object)
         cells[:] = array.to_pylist()

@@ -11,7 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.types as is_
 
 from workbench.errors import DataError
+from workbench.logical.decimals import is_decimal
 from workbench.logical.types import TIMESTAMP, is_number, type_name
+from workbench.runtime.decimals import text_of, to_decimal, to_float
 from workbench.runtime.values import Value
 
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
@@ -20,7 +22,9 @@ _MICROS = 1_000_000
 
 
 def cast(value: Value, target: pa.DataType, text: str) -> Value:
-    """``value`` as ``target``; a fraction is cut towards zero. Raises DataError if a value does not fit.
+    """``value`` as ``target``; a fraction is cut towards zero, or rounded half up for a decimal.
+
+    Raises DataError if a value does not fit.
 
     ``text`` names the expression in the error.
     """
@@ -33,6 +37,10 @@ def cast(value: Value, target: pa.DataType, text: str) -> Value:
             return _as_text(value)
         if target == pa.bool_():
             return _as_boolean(value)
+        if is_decimal(target):
+            return to_decimal(value, target)
+        if is_.is_decimal(value.type) and is_.is_floating(target):
+            return to_float(value, target)
         return pc.cast(_prepared(value, target), options=_options(value.type, target))
     except (pa.ArrowInvalid, OverflowError) as error:
         reason = str(error).partition("\n")[0]
@@ -170,7 +178,7 @@ def _micros(value: Value) -> Value:
 
 
 def _as_boolean(value: Value) -> Value:
-    if is_number(value.type):
+    if is_number(value.type) or is_.is_decimal(value.type):
         return pc.not_equal(value, pa.scalar(0, value.type))
     lowered = pc.utf8_lower(pc.ascii_trim_whitespace(value))
     is_true, is_false = pc.is_in(lowered, pa.array(_TRUE)), pc.is_in(lowered, pa.array(_FALSE))
@@ -184,6 +192,8 @@ def _as_boolean(value: Value) -> Value:
 def _as_text(value: Value) -> Value:
     if is_.is_timestamp(value.type):
         return _instant_text(value)
+    if is_.is_decimal(value.type):
+        return text_of(value)
     if not is_.is_floating(value.type):
         return pc.cast(value, pa.string())
     if isinstance(value, pa.Scalar):

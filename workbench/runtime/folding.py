@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from workbench.algebra.decimals import units
 from workbench.algebra.partials import OBJECT
 from workbench.codegen import BLOCK, FoldKernel, Lanes, Runs
 from workbench.codegen.source import LANES, Feed
@@ -327,6 +328,8 @@ def _column(
         return array.fill_null("").to_numpy(zero_copy_only=False), valid
     if pa.types.is_date32(array.type):
         array = array.cast(pa.int32())
+    if pa.types.is_decimal128(array.type):
+        array = units(array, str(expression))
     kind = pa.from_numpy_dtype(np.dtype(dtype))
     array = array.cast(kind, safe=not pa.types.is_floating(kind))
     if array.null_count:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.types as is_
 
 from workbench.logical.expressions import Call
-from workbench.runtime import numbers, texts, times
+from workbench.runtime import decimals, numbers, texts, times
 from workbench.runtime.values import Kernel, Value, comparable, null, plain
 
 
@@ -75,6 +75,15 @@ def _null_safe_equal(call: Call, left: Value, right: Value) -> Value:
     return pc.or_(both, pc.fill_null(_equal(call, left, right), False))
 
 
+def _of_decimals(exact: Kernel, otherwise: Kernel) -> Kernel:
+    """One kernel for decimals and another one for all other numbers."""
+
+    def run(call: Call, *arguments: Value) -> Value:
+        return (exact if is_.is_decimal(arguments[0].type) else otherwise)(call, *arguments)
+
+    return run
+
+
 def _nullifzero(call: Call, value: Value) -> Value:
     return _nullif(call, value, pa.scalar(0, call.type))
 
@@ -101,3 +110,5 @@ KERNELS: dict[str, Kernel] = {
     **texts.KERNELS,
     **times.KERNELS,
 }
+for _name, _exact in decimals.KERNELS.items():
+    KERNELS[_name] = _of_decimals(_exact, KERNELS[_name])

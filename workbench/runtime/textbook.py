@@ -11,6 +11,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -59,6 +60,8 @@ def _user_defined(entry: user.Definition, rows: list[tuple[Any, ...]]) -> Any:
 def _sum(values: list[Any]) -> Any:
     if not values:
         return None
+    if isinstance(values[0], Decimal):
+        return sum(values)
     if isinstance(values[0], int):
         total = sum(values)
         if not -(2**63) <= total < 2**63:
@@ -85,6 +88,8 @@ def _try_sum(values: list[Any]) -> Any:
 def _average(values: list[Any]) -> Any:
     if not values:
         return None
+    if isinstance(values[0], Decimal):
+        return (sum(values) / len(values)).quantize(values[0].scaleb(-4), ROUND_HALF_UP)
     return (sum(values) if isinstance(values[0], int) else float_sum(values)) / len(values)
 
 

@@ -155,7 +155,7 @@ class Filling:
             values, status = lower(user.entry, columns, blank, status)
             if user.entry.query.fill is Fill.ZERO:
                 values = tuple(
-                    column.fill_null(pa.scalar(0).cast(column.type)) if _numeric(column.type) else column
+                    column.fill_null(pa.scalar(0, column.type)) if _numeric(column.type) else column
                     for column in values
                 )
             if previous:
