@@ -95,3 +95,26 @@ def test_rows_stay_in_sight_where_a_late_one_moves_the_start_of_their_window() -
     assert told(engine) == [(8, 9.000001, 2, "provisional", 0)]
     engine.step([rows((0, 3, None))])
     assert told(engine) == [(0, 4, 1, "revised", 1), (4, 9.000001, 2, "provisional", 0)]
+
+
+def test_results_are_revised_as_often_as_they_change_whoever_fills_the_same_windows() -> None:
+    """::
+
+    time       0    1    2    3    4   5         windows of a second; the rows 1 and 2 come late
+    rows       3         2    1        .
+    PREVIOUS   3    3    2    1    1   .         so that 4 has been filled with 3, 2 and 1
+    """
+    text = ["", " FILL NULL", " FILL ZERO", " FILL PREVIOUS"]
+    _, engine = start(*(f"window(ts, '1 second'){fill}" for fill in text), lateness=60)
+    for row in ((0, 3, None), (5, 4, None)), ((2, 2, None),), ((3, 1, None),):
+        engine.step([rows(*row)])
+    found = {
+        fill: [row[4] for row in told(engine, name)]
+        for fill, name in zip(text, ("q", "q_2", "q_3", "q_4"), strict=True)
+    }
+    assert found == {
+        "": [0, 1, 1, 0],
+        " FILL NULL": [0, 0, 1, 1, 0, 0],
+        " FILL ZERO": [0, 0, 1, 1, 0, 0],
+        " FILL PREVIOUS": [0, 0, 1, 2, 2, 0],
+    }
