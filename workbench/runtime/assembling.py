@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from workbench.codegen import AssembleKernel, Scans
-from workbench.logical import Window
+from workbench.logical import Fill, Window
 from workbench.plan import Assembly, Bounds, QueryPlan, SharedPlan
 from workbench.results import ResultBundle, ResultColumns, Targets
 from workbench.runtime.lowering import lower
@@ -130,11 +131,13 @@ class Alike:
     ``places`` are the places of the kinds that the targets take their windows from, among the caller's; ``kinds``
     those places, ascending, or None if it is all of them. ``since``, by kind, is where the first window starts that
     was wholly seen, where some began in the middle of the stream. Partials of earlier ones may be at odds: one knows
-    of rows that another has not seen. So nothing is computed of them.
+    of rows that another has not seen. So nothing is computed of them. ``fill`` is how they fill windows, which
+    decides how often their results are revised; NULL stands for ZERO as well.
     """
 
     entry: QueryPlan
     regular: bool
+    fill: Fill | None
     partials: tuple[int, ...]
     targets: Targets
     places: Array
@@ -151,7 +154,8 @@ class Alike:
                 entry = plan.queries[number]
                 query = entry.query
                 expressions = tuple(named.expression for named in (*query.keys, *query.values))
-                shape = (isinstance(assembly.window, Window), entry.ingredients, expressions, query.having)
+                fill = Fill.NULL if query.fill is Fill.ZERO else query.fill
+                shape = (isinstance(assembly.window, Window), fill, entry.ingredients, expressions, query.having)
                 first.setdefault(shape, entry)
                 groups.setdefault(shape, []).append((place, query.name, level))
         alike = []
@@ -161,7 +165,9 @@ class Alike:
             kinds = np.unique(places)
             partials = {0}.union(*(ingredient.partials for ingredient in entry.ingredients))
             every = None if len(kinds) == len(assemblies) else kinds
-            alike.append(Alike(entry, shape[0], tuple(partials), Targets(names, levels), np.array(places), every))
+            alike.append(
+                Alike(entry, shape[0], shape[1], tuple(partials), Targets(names, levels), np.array(places), every)
+            )
         return alike
 
     def begun(self, since: Mapping[tuple[str, int], int]) -> Alike:
@@ -185,13 +191,13 @@ def emit(
     keys: Sequence[pa.Array],
     status: Array,
     wanted: Array | None = None,
-    revisions: Array | None = None,
+    revisions: Mapping[Fill | None, Array] = MappingProxyType({}),
 ) -> Emitted:
     """The result rows of windows for all queries that use them.
 
     ``kind`` (ascending), ``bounds`` and ``status`` (codes) are of each window, as ``found``; the first partial counts
-    rows: a window without any has no result. ``keys`` are the columns of the keys. ``wanted`` and ``revisions`` are
-    matrices ``[window, key]``; None: all, and never revised.
+    rows: a window without any has no result. ``keys`` are the columns of the keys. ``wanted`` and ``revisions``,
+    which are by ``fill`` of those alike, are matrices ``[window, key]``; without them: all, and never revised.
     """
     results: Emitted = []
     for group in alike:
@@ -214,7 +220,7 @@ def emit(
                 [key.take(pa.array(columns)) for key in keys],
                 {index: tuple(_taken(field, cells) for field in found.of(index, mine)) for index in group.partials},
                 status[windows],
-                None if revisions is None else revisions[windows, columns],
+                revisions[group.fill][windows, columns] if revisions else None,
             ),
             regular=group.regular,
         )

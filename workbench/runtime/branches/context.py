@@ -227,7 +227,8 @@ class ContextWindows(Branch):
             revisions[known] = had.revisions[known]
         closed = found.closes <= clock.after
         revisions = one_more(revisions, changed & (out | (~known & (found.closes <= clock.before))))
-        told = changed | (closed & ~out)
+        # One that begins or is added now may hold earlier rows alone.
+        told = changed | ~known | (closed & ~out)
         status = np.where(closed, np.where(revisions > 0, Status.REVISED, Status.FINAL), Status.PROVISIONAL)
         if had is not None:
             status = np.where(told | ~known, status, had.status)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from workbench.plan import Assembly, QueryPlan, SharedPlan, grid_of
 from workbench.results import ResultBatch, ResultBundle, Status
 from workbench.runtime.assembling import Assembler, Emitted, Ranges
 from workbench.runtime.branches.base import Clock, table_of
-from workbench.runtime.branches.revisions import Revisions
+from workbench.runtime.branches.revisions import Revisions, counter
 from workbench.runtime.branches.store import SliceStore
 from workbench.runtime.lowering import lower
 from workbench.time import LIMIT
@@ -121,33 +121,40 @@ class Filling:
         if self._previous:
             late = self._marked(*touched, low, high, store.keys) & present
             after_late = told | (empty & np.take_along_axis(late, np.maximum(last, 0), 0) & (last >= 0))
-        counts = np.zeros(told.shape, np.int16)
-        rows = np.flatnonzero((known & after_late).any(axis=1))
-        if len(rows):
-            ends = grid.bounds(low + rows).ends
-            counts[rows] = revisions.next(self._place, ends, after_late[rows])
+        changed = {Fill.NULL: told, Fill.PREVIOUS: after_late}
+        cells = {fill: (which, self._count(revisions, fill, low, known & which)) for fill, which in changed.items()}
         settles = int(np.clip(grid.closed(clock.settled_after) - low, -1, high - low))
-        return self._results(store, assembler, low, (told, after_late, last, counts), settles, known[:, 0])
+        return self._results(store, assembler, low, cells, last, settles, known[:, 0])
+
+    def _count(self, revisions: Revisions, fill: Fill, low: int, changed: Array) -> Array:
+        """Count the revisions of results that were final, of windows numbered from ``low`` on."""
+        counts = np.zeros(changed.shape, np.int16)
+        rows = np.flatnonzero(changed.any(axis=1))
+        if len(rows):
+            ends = self._grid.bounds(low + rows).ends
+            counts[rows] = revisions.next(counter(self._place, fill), ends, changed[rows])
+        return counts
 
     def _results(
         self,
         store: SliceStore,
         assembler: Assembler,
         low: int,
-        cells: tuple[Array, Array, Array, Array],
+        cells: Mapping[Fill, tuple[Array, Array]],
+        last: Array,
         settles: int,
         known: Array,
     ) -> Emitted:
         """The results of empty windows, numbered from ``low`` on; those up to ``settles`` change no more.
 
-        ``cells`` are matrices ``[window, key]``: what is told, the same for ``PREVIOUS``, the last window with rows
-        at or before each, and the revisions.
+        All are matrices ``[window, key]``: ``cells`` what is told and the revisions, for ``PREVIOUS`` and for others,
+        and the ``last`` window with rows at or before each.
         """
-        told, after_late, last, counts = cells
         results: Emitted = []
         for user in self._users:
             previous = user.entry.query.fill is Fill.PREVIOUS
-            rows, keys = np.nonzero(after_late if previous else told)
+            told, counts = cells[Fill.PREVIOUS if previous else Fill.NULL]
+            rows, keys = np.nonzero(told)
             bounds = self._grid.bounds(low + rows)
             columns = [column.take(pa.array(keys)) for column in store.table.arrays()]
             status = np.where(known[rows], Status.REVISED, Status.FINAL).astype(np.int8)

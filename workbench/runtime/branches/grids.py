@@ -15,7 +15,7 @@ from workbench.results import Status
 from workbench.runtime.assembling import Alike, Assembler, Emitted, Ranges, emit
 from workbench.runtime.branches.base import Branch, Clock, table_of
 from workbench.runtime.branches.filling import Filling
-from workbench.runtime.branches.revisions import Revisions
+from workbench.runtime.branches.revisions import Revisions, counter
 from workbench.runtime.branches.store import SliceStore, distinct
 from workbench.time import DAY
 
@@ -115,15 +115,16 @@ class SliceWindows(Branch):
         found = self._assembler.assemble(self._fold, self._assemblies, ranges, self.store)
         status = np.where(bounds.ends <= clock.after, np.int8(Status.FINAL), np.int8(Status.PROVISIONAL))
         revised = bounds.ends <= clock.before
-        wanted = revisions = None
+        wanted, revisions = None, {}
         if revised.any():
             status[revised] = Status.REVISED
             wanted = np.ones((len(bounds), self.store.keys), np.bool_)
             wanted[revised] = _touched(bounds[revised], starts, keys, self.store.keys)
-            revisions = np.zeros(wanted.shape, np.int16)
+            revisions = {group.fill: np.zeros(wanted.shape, np.int16) for group in self._alike}
             for kind in np.unique(kinds[revised]).tolist():
                 own = revised & (kinds == kind)
-                revisions[own] = self._revisions.next(kind, bounds[own].ends, wanted[own])
+                for fill, numbers in revisions.items():
+                    numbers[own] = self._revisions.next(counter(kind, fill), bounds[own].ends, wanted[own])
         return emit(self._alike, kinds, bounds, found, self.table.arrays(), status, wanted, revisions)
 
     def _count_late(self, starts: Array, rows: Array, clock: Clock, late: dict[int, int]) -> None:

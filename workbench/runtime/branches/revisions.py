@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from workbench.logical import Fill
 from workbench.runtime.branches.base import table_of
 
 Array = npt.NDArray[Any]
@@ -21,8 +22,16 @@ def one_more(revisions: Array, again: Array) -> Array:
     return revisions + (again & (revisions < MOST))
 
 
+def counter(place: int, fill: Fill | None) -> int:
+    """Where revisions of a kind of windows are counted for the queries that fill so.
+
+    A late row revises results of FILL that others do not have, and of PREVIOUS more than of NULL and ZERO.
+    """
+    return place if fill is None else -1 - 2 * place - (fill is Fill.PREVIOUS)
+
+
 class Revisions:
-    """Revision numbers by kind of window (a place), window end and key number; 0 where nothing was revised."""
+    """Revision numbers by kind of window (a :func:`counter`), end and key number; 0 where nothing was revised."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[int, int], Array] = {}
@@ -48,8 +57,10 @@ class Revisions:
 
     def adopt(self, older: Revisions, places: dict[int, int]) -> None:
         """Take over the numbers of the kinds of windows that are still there; ``places`` are new by old."""
+        fills = (None, *Fill)
+        counters = {counter(old, fill): counter(new, fill) for old, new in places.items() for fill in fills}
         self._counts = {
-            (places[place], end): counts for (place, end), counts in older._counts.items() if place in places
+            (counters[place], end): counts for (place, end), counts in older._counts.items() if place in counters
         }
         self._written = not self._counts
 
