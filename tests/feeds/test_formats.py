@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 
 from workbench.errors import SourceError
 from workbench.feeds import Tally
+from workbench.feeds.dialect import PLAIN
 from workbench.feeds.formats import UnreadableError, format_of, read_block, scan, schema_of
+from workbench.feeds.lines import line_blocks
 from workbench.feeds.payloads import Payloads
 from workbench.feeds.recording import Recording
 from workbench.feeds.times import MICROS
@@ -151,6 +154,17 @@ def test_many_lines_are_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         read = [read_block(str(path), "json", block, wanted).column("n").to_pylist() for block in file.blocks]
         assert [n for block in read for n in block] == list(range(1_000))
         assert max(block.rows for block in file.blocks) <= 64
+
+
+def test_a_long_line_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Putting it together bite by bite took a time that grew with the square: here seconds, for some milliseconds."""
+    path = tmp_path / "events.json"
+    path.write_text(f'{{"n": 1, "pad": "{"x" * (1 << 20)}"}}\n{{"n": 2}}')
+    monkeypatch.setattr("workbench.feeds.lines._BITE", 32)
+    began = time.perf_counter()
+    (block,) = line_blocks(str(path), PLAIN, csv=False)
+    assert time.perf_counter() - began < 2
+    assert (block.rows, block.place, block.end) == (2, 0, path.stat().st_size + 1)
 
 
 @pytest.mark.parametrize(

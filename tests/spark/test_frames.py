@@ -16,6 +16,7 @@ from workbench import signal, signals
 from workbench.errors import SourceError
 from workbench.session import Session
 from workbench.session.frames import is_frame
+from workbench.session.sources import source_arguments
 from workbench.spark.frames import HANDING, handing_over, joined, schema_of
 
 pytestmark = pytest.mark.spark
@@ -76,6 +77,20 @@ def test_what_a_stream_cannot_have(spark: Any, options: dict[str, Any], message:
     rate = spark.readStream.format("rate").load()
     with pytest.raises(SourceError, match=message):
         Session().source("events", rate, time="timestamp", **options)
+
+
+@pytest.mark.parametrize(
+    ("streaming", "options"),
+    [(True, {"trigger": "5 seconds", "lateness": "1 hour"}), (False, {"level1": "arrow"}), (False, {}), (True, {})],
+)
+def test_the_python_of_a_source_runs_its_frame_the_same_way(
+    spark: Any, streaming: bool, options: dict[str, Any]
+) -> None:
+    """With ``trigger="available_now"`` left out the stream would not end."""
+    data = spark.readStream.format("rate").load().withColumnRenamed("timestamp", "ts") if streaming else events(spark)
+    source = Session().source("s", data, time="ts", **options)
+    again = eval(f"Session().source('s', {', '.join(source_arguments(source))})", {"Session": Session, "data": data})
+    assert again == source
 
 
 def test_recorded_data_has_no_trigger() -> None:

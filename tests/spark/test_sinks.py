@@ -7,14 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tests.spark.events import SECOND, SQL, wait_for
+from tests.spark.events import SCHEMA, SECOND, SQL, wait_for
 from tests.spark.test_runner import LONG, expected
 from tests.spark.test_streaming import more_rows, run, stream_of
 from workbench.errors import EngineError, QueryError
-from workbench.results import Level, QueryResults, Schema
+from workbench.results import Level, QueryResults, ResultBatch, Schema
 from workbench.results.rows import rows_of
 from workbench.runtime.wire import Report
 from workbench.session import Session
@@ -93,6 +95,37 @@ def test_provisional_results_where_they_are_wanted(spark: Any, recording: Record
     assert got == [(0, "final"), (60, "provisional"), (60, "final")]
 
 
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        # seconds 10, 20, 30, 40, then 15 and 50: the row that is late moves the windows behind it
+        ("count_window(2)", {0: 25, 1: 50, 2: 90}),
+        ("last(2, '1 minute')", {60: 90}),
+        # each window of one start has an end of its own
+        ("cumulate_window(ts, '40 seconds', '20 seconds')", {20: 25, 40: 75, 60: 90, 80: 90}),
+    ],
+)
+def test_windows_that_move_are_told_by_their_numbers(
+    spark: Any, tmp_path: Path, form: str, expected: dict[int, int]
+) -> None:
+    """What a folder has of them is the table of results: of each number the row of the newest micro-batch."""
+    seconds = [10, 20, 30, 40, 15, 50]
+    stamps = pa.array([second * SECOND for second in seconds]).cast(SCHEMA.field("ts").type)
+    path = tmp_path / "events.parquet"
+    pq.write_table(pa.table([stamps, pa.array(["a"] * 6), pa.array(seconds)], schema=SCHEMA), path)
+    session = Session()
+    session.source("events", str(path), time="ts", delay="0 seconds", lateness="1 hour", max_rows=2)
+    (handle,) = session.start(session.parse(f"SELECT sum(value) AS total FROM events GROUP BY {form}", name="q"))
+    handle.to_spark(tmp_path / "out")
+    assert handle.wait(LONG)
+    kept = {row["total"] for row in handle.results(format="arrow").to_pylist()}
+    told = spark.read.parquet(str(tmp_path / "out")).orderBy("batch").collect()
+    unit = 1 if form.startswith("count") else SECOND
+    found = {row.window_number // unit: row.total for row in told if row.status != "absent"}
+    assert found == expected
+    assert kept == set(expected.values())
+
+
 def test_a_table_of_the_users_catalog(spark: Any, recording: Recorder) -> None:
     handle = run(Session(), spark.read.parquet(recording(300)))
     handle.to_spark("winquery_results", format="table")
@@ -157,7 +190,32 @@ def test_what_no_sink_is(spark: Any, recording: Recorder, call: dict[str, Any], 
     handle.stop()
 
 
+@pytest.mark.parametrize("format", ["parquet", "table"])
+def test_no_column_of_results_is_lost_under_the_number_of_the_batch(
+    spark: Any, recording: Recorder, tmp_path: Path, format: str
+) -> None:
+    sql = "SELECT key AS Batch, count(*) AS n FROM events GROUP BY key, window(ts, '1 minute')"
+    handle = run(Session(), spark.read.parquet(recording(30)), sql)
+    with pytest.raises(QueryError, match="the number of the micro-batch as `batch`"):
+        handle.to_spark(str(tmp_path / "out"), format=format)
+    handle.to_spark(lambda frame, batch: None)
+    assert handle.wait(LONG)
+
+
 def test_rows_of_nothing() -> None:
     levels = (Level("1 minute", 60, 60),)
     empty = rows_of(Schema("q", levels, (("key", pa.string()),), (("n", pa.int64()),)), [], [])
     assert empty.schema.names == ["level", "key", "window_start", "window_end", "n", "status", "revision"]
+
+
+def test_results_that_were_out_have_the_numbers_of_those_that_come() -> None:
+    schema = Schema("q", (Level("2 rows", 0, 0),), (("key", pa.string()),), (("n", pa.int64()),))
+    one = np.ones(1, np.int64)
+    columns = (one * 7 * SECOND, (pa.array(["a"]),), (pa.array([2]),), one.astype(np.int8), one.astype(np.int16))
+    batch = ResultBatch.of(0, *columns, one * 9 * SECOND, one * 5)
+    results = QueryResults(schema)
+    results.apply([batch])
+    told = rows_of(schema, [batch], ["2 rows"])
+    assert told.column("window_number").to_pylist() == [5]
+    assert results.table(numbered=True).equals(told)
+    assert "window_number" not in results.table().column_names

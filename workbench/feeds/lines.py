@@ -90,17 +90,10 @@ def line_blocks(path: str, dialect: Dialect, *, csv: bool) -> Iterator[Block]:
         content.seek(mark)
         begin = mark + (len(content.readline()) if csv and dialect.header else 0)
         content.seek(begin)
-        rest = b""
-        while True:
-            bite = content.read(_BITE)
-            text = rest + bite
-            if not text:
-                return
-            if len(bite) < _BITE and not text.endswith(b"\n"):
-                text += b"\n"
+        for text in _whole_lines(content):
             data = np.frombuffer(text, np.uint8)
             ends = np.flatnonzero(data == ord("\n")) + 1
-            starts = np.concatenate([[0], ends[:-1]]) if len(ends) else ends
+            starts = np.concatenate([[0], ends[:-1]])
             lengths = ends - starts
             filled = ~((lengths == 1) | ((lengths == 2) & (data[starts] == _RETURN)))
             for first in range(0, len(ends), _LINES):
@@ -108,8 +101,25 @@ def line_blocks(path: str, dialect: Dialect, *, csv: bool) -> Iterator[Block]:
                 rows = int(np.count_nonzero(filled[first : last + 1]))
                 if rows:
                     yield Block(rows, begin + int(starts[first]), begin + int(ends[last]))
-            done = int(ends[-1]) if len(ends) else 0
-            rest, begin = text[done:], begin + done
+            begin += len(text)
+
+
+def _whole_lines(content: Any) -> Iterator[bytes]:
+    """Runs of whole lines of about a bite; a last line that does not end has a line break all the same.
+
+    What is before the end of a line is put together once, so a line of any length costs what its bytes cost.
+    """
+    parts: list[bytes] = []
+    while bite := content.read(_BITE):
+        if len(bite) < _BITE and not bite.endswith(b"\n"):
+            bite += b"\n"
+        done = bite.rfind(b"\n") + 1
+        if done:
+            yield b"".join([*parts, bite[:done]])
+            parts = []
+        parts.append(bite[done:])
+    if rest := b"".join(parts):
+        yield rest + b"\n"
 
 
 def content_of(path: str, block: Block, dialect: Dialect) -> bytes:

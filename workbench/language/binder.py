@@ -21,8 +21,8 @@ from workbench.logical.expressions import aggregate_calls, quote_name
 #: Clauses that a statement may have.
 _CLAUSES = {"expressions", "from_", "where", "group", "having", "fill", "joins", "with_", "windows"}
 
-#: Columns that every result has; no key or value may take their names.
-RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "status", "revision")
+#: Columns that every result has, ``window_number`` in a sink alone; no key or value may take their names.
+RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "window_number", "status", "revision")
 
 _NO_WINDOW_HINT = "add `window({time}, '10 minutes')` or `zoom({time}, '15 minutes / 1 minute', '1 day / 1 hour')`"
 

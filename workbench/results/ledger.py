@@ -122,8 +122,9 @@ class LedgerLevel:
         if keys is not None:
             wanted = np.isin(columns[0], [self.index.places[key] for key in self.index.find(keys)])
             columns = [column[wanted] for column in columns]
-        places, _, starts, ends, codes, revisions, *values = columns
-        return Rows(places, starts, ends, list(zip(values[::2], values[1::2], strict=True)), codes, revisions)
+        places, numbers, starts, ends, codes, revisions, *values = columns
+        cells = list(zip(values[::2], values[1::2], strict=True))
+        return Rows(places, starts, ends, cells, codes, revisions, numbers)
 
     def _settle(self) -> list[Array]:
         """All windows in order of start, key and number, the newest word on each, withdrawn ones left out."""

@@ -87,6 +87,11 @@ class Schema:
                 raise no_time_axis(level.label)
 
     @property
+    def numbered(self) -> bool:
+        """Whether there are windows that their level, key and start do not tell apart."""
+        return not all(level.regular for level in self.levels)
+
+    @property
     def numeric(self) -> tuple[str, ...]:
         """The value columns that a line can show: numbers, booleans and times; not structs, lists or text."""
         return plottable(self.values)
@@ -197,7 +202,10 @@ class Series:
 
 @dataclass(frozen=True)
 class Rows:
-    """Kept windows, an entry each: the place of its key, bounds, (values, validity) columns, status, revision."""
+    """Kept windows, an entry each: the place of its key, bounds, (values, validity) columns, status, revision.
+
+    ``numbers`` are those of windows with bounds of their own; of a regular level there need be none.
+    """
 
     keys: Array
     starts: Array
@@ -205,6 +213,7 @@ class Rows:
     values: list[tuple[Array, Array]]
     status: Array
     revisions: Array
+    numbers: Array | None = None
 
 
 def plottable(values: Iterable[tuple[str, pa.DataType]]) -> tuple[str, ...]:

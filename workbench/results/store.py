@@ -238,17 +238,20 @@ class QueryResults:
         start: int | None = None,
         end: int | None = None,
         keys: Sequence[tuple[Any, ...]] | None = None,
+        numbered: bool = False,
     ) -> pa.Table:
         """All kept windows as an Arrow table, one row each, ordered by level, start and key's appearance.
 
         Columns: ``level``, the keys, ``window_start``, ``window_end`` (timestamps in UTC, or of a measure), the
         values, ``status`` and ``revision``. ``level`` picks one by position or label, ``status`` one
-        status, ``start`` and ``end`` those that start in ``[start, end)``, ``keys`` those of some keys.
+        status, ``start`` and ``end`` those that start in ``[start, end)``, ``keys`` those of some keys. ``numbered``
+        adds ``window_number`` where the schema is.
         """
         chosen = range(len(self.schema.levels)) if level is None else [self.level_index(level)]
+        numbered = numbered and self.schema.numbered
         with self._settled():
-            parts = [self._table(each, self._levels[each].rows(status, start, end, keys)) for each in chosen]
-            return pa.concat_tables(parts)
+            kept = {each: self._levels[each].rows(status, start, end, keys) for each in chosen}
+            return pa.concat_tables([self._table(each, rows, numbered) for each, rows in kept.items()])
 
     def level_index(self, level: int | str) -> int:
         """Position of a level given by position or label (``7 days`` is ``1 week``). Raises QueryError for an
@@ -266,7 +269,7 @@ class QueryResults:
             f"no level `{level}` in query `{self.schema.query}`", hint=did_you_mean(str(level), labels, "level")
         )
 
-    def _table(self, level: int, rows: Rows) -> pa.Table:
+    def _table(self, level: int, rows: Rows, numbered: bool) -> pa.Table:
         kept = self._levels[level]
         shape = self.schema.levels[level]
         label = pa.array([shape.label])
@@ -276,6 +279,8 @@ class QueryResults:
             fields.append((name, distinct.take(pa.array(rows.keys))))
         fields.append(("window_start", shape.bounds(rows.starts)))
         fields.append(("window_end", shape.bounds(rows.ends)))
+        if numbered:
+            fields.append(("window_number", pa.array(rows.starts if rows.numbers is None else rows.numbers)))
         for (name, kind), (picked, valid) in zip(self.schema.values, rows.values, strict=True):
             if picked.dtype == object:
                 fields.append((name, pa.array(picked, kind, mask=~valid)))

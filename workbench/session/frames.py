@@ -37,6 +37,11 @@ class FrameSource(Source):
         """A stream begins where its own source says: a second run of it may see other rows."""
         return not self.is_streaming
 
+    @property
+    def own_options(self) -> dict[str, object]:
+        level1 = self.options.level1
+        return {"trigger": self.options.trigger, "level1": None if level1 == "auto" else level1}
+
     def level1(self, plan: SharedPlan) -> str:
         """How the rows of a plan become partials, and why so: a line of ``explain``."""
         if self.is_streaming:
@@ -163,7 +168,7 @@ def _frame_source(
             hint="`spark.readStream` makes streaming ones; a batch one is read once, and all its windows are final",
         )
     options = FrameOptions(data, trigger, level1)
-    return FrameSource(stream, (), None, None, 0, options=options)
+    return FrameSource(stream, (), None, None, None, options=options)
 
 
 def _check_trigger(trigger: str | None) -> None:

@@ -103,8 +103,9 @@ class LiveQuery:
         micro-batch has a folder ``batch=<number>`` that is written over if it comes twice; a table's name for
         ``format="table"``, which gets the number as a column; nothing for ``format="console"``; or a function that is
         called with a DataFrame and the number. ``options`` are those of Spark's writer. The columns are those of
-        :meth:`results`. ``status="final"`` leaves provisional results out; what revises a final one comes with a
-        higher ``revision``, and in a stream with allowed lateness a row of status ``absent`` takes one back.
+        :meth:`results`, and ``window_number`` where the start does not tell the windows of a key apart.
+        ``status="final"`` leaves provisional results out; what revises a final one comes with a higher ``revision``,
+        and in a stream with allowed lateness a row of status ``absent`` takes one back.
 
         An error in the sink ends the stream. Where the plan starts anew (:func:`workbench.run`), all results are told
         again; what a folder holds of the run before goes when the first of them comes.

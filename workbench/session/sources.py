@@ -75,6 +75,11 @@ class Source:
         """Whether a second run gets the very same rows from the first one on."""
         return self.feed is None or self.feed.replayable
 
+    @property
+    def own_options(self) -> dict[str, object]:
+        """Options of the call that makes this source which its kind of data alone has."""
+        return {}
+
     def __repr__(self) -> str:
         columns = ", ".join(f"{field.name} {field.type}" for field in self.stream.schema)
         what = f"follows {self.feed}" if self.feed is not None else f"{self._rows():,} rows"
@@ -306,6 +311,7 @@ def source_arguments(source: Source) -> list[str]:
         "idle": None if source.stream.idle is None else format_duration(source.stream.idle),
         "max_rows": source.max_rows,
         "checkpoint": None if source.checkpoint is None else str(source.checkpoint),
+        **source.own_options,
     }
     if source.stream.store is not Store.AUTO:
         arguments["store"] = source.stream.store.value

@@ -248,7 +248,7 @@ class SharedStream:
             if outlet is None:
                 raise QueryError(f"the query `{name}` does not run", hint="run its cell again")
             with self._delivering:
-                sink.fill(self._run, outlet.store.table(), self._delivery.latest)
+                sink.fill(self._run, outlet.store.table(numbered=True), self._delivery.latest)
                 outlet.sinks.append(sink)
 
     def stop(self) -> None:

@@ -2,7 +2,8 @@
 
 A sink may see a micro-batch twice, after a crash or where the plan changed while it ran. In a folder each has a
 place by its number that is written over, so its rows are there exactly once; a function gets the number and can do
-the same; a table gets it as a column. A result is identified by level, key and window start wherever it goes.
+the same; a table gets it as a column. A result is identified by level, key and window start, or window number
+(:func:`~workbench.results.rows.columns_of`), wherever it goes.
 """
 
 from __future__ import annotations
@@ -61,6 +62,12 @@ class SparkSink:
             )
         if self.target is None and self.format != "console":
             raise QueryError(f"a sink of format `{self.format}` needs a target", hint="a folder, or a table's name")
+        own = [name for name, _ in (*self.results.schema.keys, *self.results.schema.values)]
+        if self.format in (*_FILES, "table") and not callable(self.target) and "batch" in map(str.casefold, own):
+            raise QueryError(
+                "a folder or table has the number of the micro-batch as `batch`, as a result column is called too",
+                hint="give that one another name with AS, or write by a function",
+            )
         if self._is_folder and self._places():
             raise QueryError(
                 f"the folder `{self.target}` is not empty, so it would not tell which results are of this query",
