@@ -161,6 +161,8 @@ to_date('2013-1-5'); to_date('2013-01-31 and more'); to_timestamp('2013-1-5 1:2:
 lower(word); upper(word); initcap(word); word ILIKE 'STRASSE'; word ILIKE '%Σ b'; word ILIKE 'ß%'
 substring_index('aaaa', 'aa', 2); substring_index('aaaa', 'aa', -2); substring_index('aaa', 'aa', -1)
 CAST(5e-324D AS string); CAST(CAST(1e-45D AS float) AS string); nvl2(m, n, 7 DIV (m - m)); nvl2(NULL, 1 DIV 0, 2)
+concat('at ', ts); 'on ' || d; '2013-02-28' || ts; concat_ws(' ', d, '2013-02-28'); nvl2(ts, 'yes', 'no')
+coalesce(d, ts, '2013-02-28 10:15:00'); if(b, d, '2013-02-28'); ts IN ('2013-01-01', d)
 """
 CASES = [text.strip() for text in EXPRESSIONS.replace("\n", ";").split(";") if text.strip()]
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.types as is_
 
 from workbench.errors import QueryError
-from workbench.logical.expressions import Cast, Expression, Literal
-from workbench.logical.types import is_number, is_temporal, type_name
+from workbench.logical.expressions import Call, Cast, Expression, Literal
+from workbench.logical.types import is_integer, is_number, is_temporal, type_name
 
 
 def number(text: str) -> Literal:
@@ -54,6 +54,8 @@ def convert(expression: Expression, target: pa.DataType) -> Expression:
     _check_fits(value, target)
     if isinstance(value, int) and is_.is_floating(target):
         return Literal(target, float(value))
+    if is_integer(expression.type) and value is not None and target == pa.string():
+        return Literal(target, str(value))
     if value is None or is_number(target) or (is_.is_timestamp(target) and isinstance(value, datetime)):
         return Literal(target, value)
     return Cast(target, expression)
@@ -75,3 +77,29 @@ def fold_cast(argument: Expression, target: pa.DataType, *, safe: bool = False) 
 def _check_fits(value: object, target: pa.DataType) -> None:
     if isinstance(value, int) and is_.is_integer(target) and abs(2 * value + 1) >= 1 << target.bit_width:
         raise QueryError(f"the number `{value}` does not fit into `{type_name(target)}`")
+
+
+def joined(expression: Expression) -> Expression:
+    """Text constants between ``||`` as the one constant that they are; everything else as it is."""
+    if not isinstance(expression, Call) or expression.function != "concat":
+        return expression
+    parts = [joined(each) for each in expression.arguments]
+    texts = [each.value for each in parts if isinstance(each, Literal) and isinstance(each.value, str)]
+    return Literal(expression.type, "".join(texts)) if len(texts) == len(parts) else expression
+
+
+def times_from_text(arguments: list[Expression], constants: tuple[int, ...]) -> list[Expression]:
+    """Text constants beside a date or a timestamp as times: the one conversion that needs no ``CAST``.
+
+    Not at the positions ``constants``, where text is a unit or a format. Beside both a date and a timestamp it is
+    the latter, in which they meet.
+    """
+    kinds = sorted((each.type for each in arguments if is_temporal(each.type)), key=is_.is_date32)
+    if not kinds:
+        return arguments
+    return [
+        moment(argument.value, kinds[0])
+        if isinstance(argument, Literal) and isinstance(argument.value, str) and position not in constants
+        else argument
+        for position, argument in enumerate(arguments)
+    ]

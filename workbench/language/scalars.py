@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from workbench.algebra import AGGREGATES, Aggregate
 from workbench.errors import QueryError, did_you_mean
-from workbench.language.literals import convert, moment, number
+from workbench.language.literals import convert, joined, number, times_from_text
 from workbench.language.operators import HANDLERS, NAMED_HANDLERS, refuse_unsteady
 from workbench.language.over_functions import OVER_FUNCTIONS
 from workbench.language.relations import Relation
@@ -20,7 +20,7 @@ from workbench.language.windows import is_form, refuse_form, window_forms
 from workbench.logical import AggregateCall, Call, Expression, Field, Literal
 from workbench.logical.expressions import operands
 from workbench.logical.functions import FUNCTIONS, SQL_FUNCTIONS, check_arity, resolve_call
-from workbench.logical.types import common_type, is_temporal, type_name
+from workbench.logical.types import common_type, type_name
 
 #: What SQL knows and this language does not (yet), and the nearest thing that works.
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
@@ -137,12 +137,19 @@ class ExpressionBinder:
         """A checked call, its arguments converted to the types that the function takes."""
         function = FUNCTIONS[name]
         with self._text.at(node):
-            arguments = _times_from_text(arguments, function.constants)
-            signature = resolve_call(function, tuple(argument.type for argument in arguments))
-            converted = tuple(map(convert, arguments, signature.parameters))
+            written = node.name if isinstance(node, exp.Anonymous) else None
+            arguments = [
+                joined(each) if place in function.constants else each for place, each in enumerate(arguments)
+            ]
             for position in function.constants:
-                if position < len(converted) and not isinstance(converted[position], Literal):
-                    raise QueryError(f"argument {position + 1} of `{function.name}` must be a constant")
+                if position < len(arguments) and not isinstance(arguments[position], Literal):
+                    raise QueryError(f"argument {position + 1} of `{written or function.name}` must be a constant")
+            try:
+                signature = resolve_call(function, tuple(argument.type for argument in arguments), written)
+            except QueryError:
+                arguments = times_from_text(arguments, function.constants)
+                signature = resolve_call(function, tuple(argument.type for argument in arguments), written)
+            converted = tuple(map(convert, arguments, signature.parameters))
             if function.check is not None:
                 function.check(*(each.value if isinstance(each, Literal) else None for each in converted))
             return Call(signature.result, function.name, converted)
@@ -345,22 +352,6 @@ class ExpressionBinder:
 def convert_null(expression: Expression, kind: pa.DataType) -> Expression:
     """A bare NULL with a type; everything else as it is."""
     return convert(expression, kind) if pa.types.is_null(expression.type) else expression
-
-
-def _times_from_text(arguments: list[Expression], constants: tuple[int, ...]) -> list[Expression]:
-    """Text constants beside a date or a timestamp are times: the one conversion that needs no ``CAST``.
-
-    Not at the positions ``constants``, where text is a unit or a format.
-    """
-    kinds = [argument.type for argument in arguments if is_temporal(argument.type)]
-    if not kinds:
-        return arguments
-    return [
-        moment(argument.value, kinds[0])
-        if isinstance(argument, Literal) and isinstance(argument.value, str) and position not in constants
-        else argument
-        for position, argument in enumerate(arguments)
-    ]
 
 
 _HANDLERS: dict[type[exp.Expr], Callable[[ExpressionBinder, exp.Expr], Expression]] = {
