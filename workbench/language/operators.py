@@ -74,6 +74,11 @@ _UNITS = {
     "week": WEEK, "day": DAY, "hour": HOUR, "minute": MINUTE, "second": SECOND, "millisecond": MILLISECOND,
     "microsecond": MICROSECOND,
 }  # fmt: skip
+#: Names that the parser takes for one of Spark's types, and what they are elsewhere.
+_OTHER_TYPES = {
+    "time": "`hour(t)` and `minute(t)` are parts of a timestamp, `date_format(t, 'HH:mm')` is text",
+    "uuid": "it is a `string` here",
+}
 _TRIMS = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 _MONTHS = {"month": 1, "months": 1, "quarter": 3, "quarters": 3, "year": 12, "years": 12}
 _DATE_SHIFTS: dict[type[exp.Expr], str] = {exp.Add: "date_add", exp.Sub: "date_sub"}
@@ -220,6 +225,9 @@ def _as_type(binder: Binder, node: exp.Expr, cast: exp.Expr, argument: Expressio
     brackets = [each for each in kind.expressions if isinstance(each, exp.DataTypeParam)]
     numbers = all(isinstance(each.this, exp.Literal) and not each.this.is_string for each in brackets)
     written = kind.sql(dialect="spark").casefold() if numbers else kind.this.value.casefold()
+    if kind.meta.get("written") in _OTHER_TYPES:
+        word = kind.meta["written"]
+        raise binder.error(f"there is no type `{word}`", node, hint=_OTHER_TYPES[word])
     target = SQL_TYPES.get(written)
     if target is not None and brackets:
         raise binder.error(

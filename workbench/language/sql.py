@@ -61,6 +61,14 @@ class _Parser(SparkParser):
             node.meta.update(start=first.start, end=self._prev.end)
         return node
 
+    def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
+        """The same with the word that was written: sqlglot makes one type of the names of many dialects."""
+        first = self._curr
+        node: exp.Expr | None = super()._parse_types(*args, **options)
+        if isinstance(node, exp.DataType) and first is not None:
+            node.meta["written"] = first.text.casefold()
+        return node
+
 
 #: The word with which a node begins where its first child is not its beginning.
 _FIRST_WORDS: dict[type[exp.Expr], tuple[str, ...]] = {
