@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
@@ -103,7 +104,7 @@ def _is_interval(node: exp.Expr) -> bool:
 
 
 def _shift(binder: Binder, node: exp.Expr) -> Expression:
-    """A time and an interval: a date stays one if the interval is whole days."""
+    """A time and an interval: a date stays one if the interval is written in days and weeks."""
     value = binder.inner(node.this)
     months, micros = _interval(binder, node.expression)
     if isinstance(node, exp.Sub):
@@ -112,7 +113,7 @@ def _shift(binder: Binder, node: exp.Expr) -> Expression:
         raise binder.error("months and days cannot be in one interval", node.expression, hint="add two intervals")
     if months:
         return binder.call("shift_months", node, [value, Literal(pa.int64(), months)])
-    if pa.types.is_date32(value.type) and micros % DAY == 0:
+    if pa.types.is_date32(value.type) and micros % DAY == 0 and not _has_clock(node.expression):
         return binder.call("date_add", node, [value, Literal(pa.int32(), micros // DAY)])
     return binder.call("shift", node, [value, Literal(pa.int64(), micros)])
 
@@ -133,6 +134,12 @@ def _interval(binder: Binder, node: exp.Expr) -> tuple[int, int]:
                 raise QueryError(f"`{text} {name}` is not a whole number of months")
             return int(text) * _MONTHS[name], 0
         return 0, parse_duration(f"{text} {name}".strip())
+
+
+def _has_clock(node: exp.Expr) -> bool:
+    """Whether an interval has a unit shorter than a day, which makes a timestamp of a date however long it is."""
+    written = " ".join(part.name for part in node.find_all(exp.Literal, exp.Var))
+    return any(unit[0] not in "dw" for unit in re.findall("[a-zµ]+", written.casefold()))
 
 
 def _alone(binder: Binder, node: exp.Expr) -> Expression:
