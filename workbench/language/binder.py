@@ -15,7 +15,7 @@ from workbench.language.scalars import ExpressionBinder, Scope
 from workbench.language.sources import SourceBinder
 from workbench.language.sql import SqlText
 from workbench.language.windows import bind_form, is_form, refuse_form
-from workbench.logical import AnyWindow, EachRow, Expression, Field, Literal, Named, Query
+from workbench.logical import AnyWindow, Column, EachRow, Expression, Field, Literal, Named, Query
 from workbench.logical.expressions import aggregate_calls, quote_name
 
 #: Clauses that a statement may have.
@@ -189,9 +189,11 @@ class _StatementBinder:
     def _own_name(self, node: exp.Expr, bound: Expression) -> str:
         """The result name of an item without an alias: the column's name, or the text of the expression."""
         found = self._relation.find(node.name, node.table) if isinstance(node, exp.Column) else []
-        if not found and isinstance(node, exp.Column) and isinstance(bound, Field):
+        if found:
+            return found[0].name
+        if isinstance(bound, Column) or (isinstance(bound, Field) and isinstance(node, exp.Column)):
             return bound.name
-        return found[0].name if found else str(bound)
+        return str(bound)
 
     def _name_keys(
         self, keys: dict[Expression, str], items: list[tuple[exp.Expr, str, Expression]]

@@ -186,7 +186,7 @@ def _is(binder: Binder, node: exp.Expr) -> Expression:
 
 
 def _not(binder: Binder, node: exp.Expr) -> Expression:
-    inner = node.this
+    inner = node.this.unnest()
     if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
         return binder.call("is_not_null", node, [binder.inner(inner.this)])
     return binder.call("not", node, [binder.inner(inner)])
