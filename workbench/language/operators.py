@@ -90,6 +90,8 @@ def _operator(binder: Binder, node: exp.Expr) -> Expression:
         return _shift(binder, node)
     sides = [binder.inner(node.this), binder.inner(node.expression)]
     name = OPERATORS[type(node)]
+    if name == "add" and all(pa.types.is_string(side.type) for side in sides):
+        raise binder.error("`+` takes numbers, got text", node, hint="`||` joins texts")
     if name == "subtract" and all(is_temporal(side.type) for side in sides):
         hint = "`timestampdiff(SECOND, start, end)` and `datediff(end, start)` give numbers"
         raise binder.error("the time between two times has no type here", node, hint=hint)
@@ -194,6 +196,8 @@ def _not(binder: Binder, node: exp.Expr) -> Expression:
 
 def _in(binder: Binder, node: exp.Expr) -> Expression:
     if not node.expressions:
+        if not (node.args.get("query") or node.args.get("field")):
+            raise binder.error("there is nothing between the brackets of `IN`", node)
         raise binder.error(
             f"`{binder.source(node)}` is not supported",
             node,
