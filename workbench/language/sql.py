@@ -344,7 +344,7 @@ def _misspelt(token: Token | None, before: Token | None) -> str | None:
         return f"is a comma missing before `{before.text}`?"
     for word in (token, before):
         near = did_you_mean(word.text.upper(), _CLAUSES)
-        if near.startswith("did"):
+        if word.token_type == TokenType.VAR and near.startswith("did"):
             return near.replace("`GROUP`", "`GROUP BY`")
     return None
 
