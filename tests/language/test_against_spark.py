@@ -161,6 +161,16 @@ to_date('2013-1-5'); to_date('2013-01-31 and more'); to_timestamp('2013-1-5 1:2:
 lower(word); upper(word); initcap(word); word ILIKE 'STRASSE'; word ILIKE '%Σ b'; word ILIKE 'ß%'
 substring_index('aaaa', 'aa', 2); substring_index('aaaa', 'aa', -2); substring_index('aaa', 'aa', -1)
 CAST(5e-324D AS string); CAST(CAST(1e-45D AS float) AS string); nvl2(m, n, 7 DIV (m - m)); nvl2(NULL, 1 DIV 0, 2)
+concat('at ', ts); 'on ' || d; '2013-02-28' || ts; concat_ws(' ', d, '2013-02-28'); nvl2(ts, 'yes', 'no')
+nullifzero(i) * (7 DIV i); nullifzero(i) < 7 DIV i; (7 DIV i) % nullif(i, i); pmod(7 DIV i, nullif(i, i))
+i IN (0, 7 DIV i); i NOT IN (0, -1, 7 DIV i); nanvl(y, 7 DIV i); date_add(if(i = 0, NULL, d), CAST(7 DIV i AS int))
+nullifzero(i) <=> nullif(i, i) + 7 DIV i; (1 DIV i) / nullif(y, y); nullif(nullif(n, 0), 7 DIV n)
+d + INTERVAL '24' HOUR; d - INTERVAL '1440 minutes'; d + INTERVAL '1 day 24 hours'; d + INTERVAL '1 week 1 day'
+power(i, 'NaN'::double); power(-1, x); power(1, 'Infinity'::double); power(t, NULL)
+from_utc_timestamp(TIMESTAMP '2059-07-01 12:00:00', 'America/New_York')
+from_utc_timestamp(date_add(d, 30000 + i), 'Europe/Berlin')
+from_utc_timestamp(timestamp_seconds(m * 4000000000), 'Australia/Lord_Howe')
+coalesce(d, ts, '2013-02-28 10:15:00'); if(b, d, '2013-02-28'); ts IN ('2013-01-01', d)
 """
 CASES = [text.strip() for text in EXPRESSIONS.replace("\n", ";").split(";") if text.strip()]
 

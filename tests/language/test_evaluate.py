@@ -125,6 +125,8 @@ def test_value(sql: str, wanted: list[Any]) -> None:
         ("to_timestamp(concat('2013-02-', n + 23), 'yyyy-MM-d')", "cannot read '2013-02-30' in this format"),
         ("make_date(2013, n, 1)", "there is no day 2013--7-1"),
         ("date_add(DATE '1970-01-02', i)", "overflows `date`"),
+        ("timestamp_micros(n * 0 + 9223372036854775807) + INTERVAL '14' YEAR", "overflows `timestamp`"),
+        ("from_utc_timestamp(timestamp_micros(n * 0 + 9223372036854775807), 'Europe/Berlin')", "overflows"),
         ("i + 1", "`i + 1` overflows `int`"),
         ("-i", "`-i` overflows `int`"),
         ("abs(i)", "`abs(i)` overflows `int`"),

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,15 @@ from workbench.logical.joins import StaticTable
 
 HERE = Path(__file__).parent / "goldens"
 CASE_BREAK, ANSWER_BREAK = "\n====\n", "\n---\n"
+
+
+class Word(str, Enum):  # noqa: UP042 - its own `str` is `Word.BLUE`, unlike that of a StrEnum
+    BLUE = "blue"
+
+
+class Sign(Enum):
+    PLUS = 1
+
 
 FLIGHTS = Stream(
     "flights",
@@ -79,6 +90,11 @@ CATALOG = Catalog(
         "qs": [0.5, 0.9],
         "table": pa.table({"x": [1]}),
         "evil": "x' OR '1' = '1",
+        "word": Word.BLUE,
+        "sign": Sign.PLUS,
+        "exact": Decimal("1.50"),
+        "nanos": np.array(["2013-01-31T10:15", "NaT"], "M8[ns]"),
+        "fine": np.datetime64("2013-01-31T10:15:00.123456789"),
         "_private": 1,
     },
 )

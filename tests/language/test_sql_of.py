@@ -45,6 +45,8 @@ def test_every_window_form_is_read_back(form: str) -> None:
         "zoom(ts, '10 seconds / 3 seconds + 1 second', '1 day') HAVING count(*) > 2",
         "SELECT k, max(`odd name`) AS m FROM `my stream` GROUP BY k, window(ts, '2 hours', '1 hour', '15 minutes')",
         "SELECT k, max(`odd name`) AS m FROM `my stream` GROUP BY k, window(ts, '2 hours') HAVING m > 1 FILL ZERO",
+        "SELECT CAST(`odd name` AS double), min(-(2147483648)) AS l, max(-(2.5D)) AS m FROM `my stream` "
+        "WHERE NOT (k IS NULL) GROUP BY CAST(`odd name` AS double), window(ts, '1 hour')",
     ],
 )
 def test_what_is_written_is_read_back(sql: str) -> None:
@@ -52,6 +54,12 @@ def test_what_is_written_is_read_back(sql: str) -> None:
     (query,) = parse_queries(sql, streams, name="q")
     (again,) = parse_queries(sql_of(query), streams, name="q")
     assert again == query
+
+
+def test_a_column_has_its_name_without_backticks_whatever_is_around_it() -> None:
+    sql = "SELECT (`odd name`), count(*) AS n FROM `my stream` GROUP BY (`odd name`), window(ts, '1 hour')"
+    (query,) = parse_queries(sql, {STREAM.name: STREAM}, name="q")
+    assert [key.name for key in query.keys] == ["odd name"]
 
 
 def test_a_window_without_a_form_is_refused_by_name() -> None:

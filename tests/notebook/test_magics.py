@@ -199,8 +199,8 @@ def test_options_are_read_as_they_are_meant(shell: InteractiveShell, capsys: pyt
     for line, hint in [
         ("found --lvie", "did you mean `--live`?"),
         ("found --param low", "write it as `--param name=value`"),
-        ("found other", "`%%winquery --help` lists the options"),
-        ("found --param a='x", "`%%winquery --help` lists the options"),
+        ("found other", "`%winquery --help` lists the options"),
+        ("found --param a='x", "`%winquery --help` lists the options"),
         ("1st", "use letters, digits and `_`"),
         ("found --save kept", "leave it out"),
         ("--save kept --live", "leave it out"),

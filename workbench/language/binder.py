@@ -15,7 +15,7 @@ from workbench.language.scalars import ExpressionBinder, Scope
 from workbench.language.sources import SourceBinder
 from workbench.language.sql import SqlText
 from workbench.language.windows import bind_form, is_form, refuse_form
-from workbench.logical import AnyWindow, EachRow, Expression, Field, Literal, Named, Query
+from workbench.logical import AnyWindow, Column, EachRow, Expression, Field, Literal, Named, Query
 from workbench.logical.expressions import aggregate_calls, quote_name
 
 #: Clauses that a statement may have.
@@ -23,6 +23,9 @@ _CLAUSES = {"expressions", "from_", "where", "group", "having", "fill", "joins",
 
 #: Columns that every result has, ``window_number`` in a sink alone; no key or value may take their names.
 RESULT_COLUMNS = ("query", "level", "window_start", "window_end", "window_number", "status", "revision")
+
+#: What a statement may call the bounds of a window: qualifier and name.
+_WINDOW_VALUES = (("", "window"), ("window", "start"), ("window", "end"), ("", "window_start"), ("", "window_end"))
 
 _NO_WINDOW_HINT = "add `window({time}, '10 minutes')` or `zoom({time}, '15 minutes / 1 minute', '1 day / 1 hour')`"
 
@@ -171,7 +174,11 @@ class _StatementBinder:
             if is_form(node) and node.name.casefold() not in AGGREGATES:  # `last` is a form in GROUP BY alone
                 if self._form(node) != group.windows:
                     raise refuse_form(self._text, node, "SELECT")
-            elif not self._is_window_value(node):
+            elif self._is_window_value(node):
+                if item.alias:
+                    hint = "they are in every result, as `window_start` and `window_end`; leave out the name"
+                    raise self._text.error("the bounds of a window keep their names", item, hint=hint)
+            else:
                 bound = self._binder("SELECT", keys=frozenset(group.keys), aliases=aliases).bind(node)
                 if not aggregate_calls(bound) and isinstance(bound, Literal):
                     raise self._text.error("a constant is neither a key nor an aggregate", node)
@@ -180,18 +187,19 @@ class _StatementBinder:
                 yield item, item.alias or self._own_name(node, bound), bound
 
     def _is_window_value(self, node: exp.Expr) -> bool:
-        """``window``, ``window.start`` and ``window.end``: in every result anyway, as columns of their own."""
-        if not isinstance(node, exp.Column) or "window" in map(str.casefold, self._relation.names):
-            return False
-        path = (node.table.casefold(), node.name.casefold())
-        return path in (("", "window"), ("window", "start"), ("window", "end"))
+        """``window``, its ``start`` and ``end``, ``window_start`` and ``window_end``: in every result anyway."""
+        path = (node.table.casefold(), node.name.casefold()) if isinstance(node, exp.Column) else ()
+        own = {name.casefold() for name in self._relation.names}
+        return path in _WINDOW_VALUES and not {"window", path[-1]} & own
 
     def _own_name(self, node: exp.Expr, bound: Expression) -> str:
         """The result name of an item without an alias: the column's name, or the text of the expression."""
         found = self._relation.find(node.name, node.table) if isinstance(node, exp.Column) else []
-        if not found and isinstance(node, exp.Column) and isinstance(bound, Field):
+        if found:
+            return found[0].name
+        if isinstance(bound, Column) or (isinstance(bound, Field) and isinstance(node, exp.Column)):
             return bound.name
-        return found[0].name if found else str(bound)
+        return str(bound)
 
     def _name_keys(
         self, keys: dict[Expression, str], items: list[tuple[exp.Expr, str, Expression]]

@@ -94,7 +94,7 @@ class JoinBinder:
             if not self._catalog.tables:
                 hint = f"there is no table yet: `workbench.table({name!r}, data)` registers one"
             raise self._text.error(f"unknown table `{name}`", node.this, hint=hint)
-        if not (node.args.get("on") or node.args.get("using")):
+        if isinstance(node.args.get("on"), exp.Boolean | None) and not node.args.get("using"):
             raise self._text.error(
                 "a join needs its condition", node.this, hint=f"such as `JOIN {found[0]} ON s.key = {found[0]}.key`"
             )

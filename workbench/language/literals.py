@@ -1,4 +1,4 @@
-"""Constants of the SQL as typed literals, and the conversions that lose nothing."""
+"""Constants of the SQL as typed literals, and the conversions that nobody has to write."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.types as is_
 
+from workbench.algebra import Aggregate
 from workbench.errors import QueryError
 from workbench.logical.decimals import ARITHMETIC, is_decimal, literal_decimal, type_of_literal
-from workbench.logical.expressions import INFIX, Cast, Expression, Literal
+from workbench.logical.expressions import INFIX, AggregateCall, Call, Cast, Expression, Literal, operands
 from workbench.logical.functions import ScalarFunction
-from workbench.logical.types import is_number, is_temporal, type_name
+from workbench.logical.types import is_integer, is_number, is_temporal, type_name
 
 
 def number(text: str) -> Literal:
@@ -59,6 +60,8 @@ def convert(expression: Expression, target: pa.DataType) -> Expression:
         return Literal(target, float(value))
     if isinstance(value, Decimal) and is_decimal(target):
         return Literal(target, value)
+    if is_integer(expression.type) and value is not None and target == pa.string():
+        return Literal(target, str(value))
     if value is None or is_number(target) or (is_.is_timestamp(target) and isinstance(value, datetime)):
         return Literal(target, value)
     return Cast(target, expression)
@@ -102,3 +105,41 @@ def fold_cast(argument: Expression, target: pa.DataType, *, safe: bool = False) 
 def _check_fits(value: object, target: pa.DataType) -> None:
     if isinstance(value, int) and is_.is_integer(target) and abs(2 * value + 1) >= 1 << target.bit_width:
         raise QueryError(f"the number `{value}` does not fit into `{type_name(target)}`")
+
+
+def joined(expression: Expression) -> Expression:
+    """Text constants between ``||`` as the one constant that they are; everything else as it is."""
+    if not isinstance(expression, Call) or expression.function != "concat":
+        return expression
+    parts = [joined(each) for each in expression.arguments]
+    texts = [each.value for each in parts if isinstance(each, Literal) and isinstance(each.value, str)]
+    return Literal(expression.type, "".join(texts)) if len(texts) == len(parts) else expression
+
+
+def times_from_text(arguments: list[Expression], constants: tuple[int, ...]) -> list[Expression]:
+    """Text constants beside a date or a timestamp as times: the one conversion that needs no ``CAST``.
+
+    Not at the positions ``constants``, where text is a unit or a format. Beside both a date and a timestamp it is
+    the latter, in which they meet.
+    """
+    kinds = sorted((each.type for each in arguments if is_temporal(each.type)), key=is_.is_date32)
+    if not kinds:
+        return arguments
+    return [
+        moment(argument.value, kinds[0])
+        if isinstance(argument, Literal) and isinstance(argument.value, str) and position not in constants
+        else argument
+        for position, argument in enumerate(arguments)
+    ]
+
+
+def aggregate_call(aggregate: Aggregate, arguments: tuple[Expression, ...]) -> AggregateCall:
+    """A call of an aggregate; decimals are doubles to those that do not take them. Raises QueryError."""
+    try:
+        kind = aggregate.result_type(operands(arguments))
+    except QueryError:
+        if not any(is_decimal(each.type) for each in arguments):
+            raise
+        arguments = tuple(convert(each, pa.float64()) if is_decimal(each.type) else each for each in arguments)
+        kind = aggregate.result_type(operands(arguments))
+    return AggregateCall(kind, aggregate.name, arguments)

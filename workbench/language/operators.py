@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
@@ -75,6 +76,11 @@ _UNITS = {
     "week": WEEK, "day": DAY, "hour": HOUR, "minute": MINUTE, "second": SECOND, "millisecond": MILLISECOND,
     "microsecond": MICROSECOND,
 }  # fmt: skip
+#: Names that the parser takes for one of Spark's types, and what they are elsewhere.
+_OTHER_TYPES = {
+    "time": "`hour(t)` and `minute(t)` are parts of a timestamp, `date_format(t, 'HH:mm')` is text",
+    "uuid": "it is a `string` here",
+}
 _TRIMS = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 _MONTHS = {"month": 1, "months": 1, "quarter": 3, "quarters": 3, "year": 12, "years": 12}
 _DATE_SHIFTS: dict[type[exp.Expr], str] = {exp.Add: "date_add", exp.Sub: "date_sub"}
@@ -85,6 +91,8 @@ def _operator(binder: Binder, node: exp.Expr) -> Expression:
         return _shift(binder, node)
     sides = [binder.inner(node.this), binder.inner(node.expression)]
     name = OPERATORS[type(node)]
+    if name == "add" and all(pa.types.is_string(side.type) for side in sides):
+        raise binder.error("`+` takes numbers, got text", node, hint="`||` joins texts")
     if name == "subtract" and all(is_temporal(side.type) for side in sides):
         hint = "`timestampdiff(SECOND, start, end)` and `datediff(end, start)` give numbers"
         raise binder.error("the time between two times has no type here", node, hint=hint)
@@ -99,7 +107,7 @@ def _is_interval(node: exp.Expr) -> bool:
 
 
 def _shift(binder: Binder, node: exp.Expr) -> Expression:
-    """A time and an interval: a date stays one if the interval is whole days."""
+    """A time and an interval: a date stays one if the interval is written in days and weeks."""
     value = binder.inner(node.this)
     months, micros = _interval(binder, node.expression)
     if isinstance(node, exp.Sub):
@@ -108,7 +116,7 @@ def _shift(binder: Binder, node: exp.Expr) -> Expression:
         raise binder.error("months and days cannot be in one interval", node.expression, hint="add two intervals")
     if months:
         return binder.call("shift_months", node, [value, Literal(pa.int64(), months)])
-    if pa.types.is_date32(value.type) and micros % DAY == 0:
+    if pa.types.is_date32(value.type) and micros % DAY == 0 and not _has_clock(node.expression):
         return binder.call("date_add", node, [value, Literal(pa.int32(), micros // DAY)])
     return binder.call("shift", node, [value, Literal(pa.int64(), micros)])
 
@@ -129,6 +137,12 @@ def _interval(binder: Binder, node: exp.Expr) -> tuple[int, int]:
                 raise QueryError(f"`{text} {name}` is not a whole number of months")
             return int(text) * _MONTHS[name], 0
         return 0, parse_duration(f"{text} {name}".strip())
+
+
+def _has_clock(node: exp.Expr) -> bool:
+    """Whether an interval has a unit shorter than a day, which makes a timestamp of a date however long it is."""
+    written = " ".join(part.name for part in node.find_all(exp.Literal, exp.Var))
+    return any(unit[0] not in "dw" for unit in re.findall("[a-zµ]+", written.casefold()))
 
 
 def _alone(binder: Binder, node: exp.Expr) -> Expression:
@@ -175,7 +189,7 @@ def _is(binder: Binder, node: exp.Expr) -> Expression:
 
 
 def _not(binder: Binder, node: exp.Expr) -> Expression:
-    inner = node.this
+    inner = node.this.unnest()
     if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null):
         return binder.call("is_not_null", node, [binder.inner(inner.this)])
     return binder.call("not", node, [binder.inner(inner)])
@@ -183,6 +197,8 @@ def _not(binder: Binder, node: exp.Expr) -> Expression:
 
 def _in(binder: Binder, node: exp.Expr) -> Expression:
     if not node.expressions:
+        if not (node.args.get("query") or node.args.get("field")):
+            raise binder.error("there is nothing between the brackets of `IN`", node)
         raise binder.error(
             f"`{binder.source(node)}` is not supported",
             node,
@@ -221,6 +237,9 @@ def _as_type(binder: Binder, node: exp.Expr, cast: exp.Expr, argument: Expressio
     brackets = [each for each in kind.expressions if isinstance(each, exp.DataTypeParam)]
     numbers = all(isinstance(each.this, exp.Literal) and not each.this.is_string for each in brackets)
     written = kind.sql(dialect="spark").casefold() if numbers else kind.this.value.casefold()
+    if kind.meta.get("written") in _OTHER_TYPES:
+        word = kind.meta["written"]
+        raise binder.error(f"there is no type `{word}`", node, hint=_OTHER_TYPES[word])
     target = SQL_TYPES.get(written) or _decimal_type(binder, kind)
     if written in SQL_TYPES and brackets:
         raise binder.error(

@@ -7,8 +7,11 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from enum import Enum
+from numbers import Number
 from typing import Any
 
+import numpy as np
 from sqlglot import exp
 
 from workbench.errors import QueryError, Span, did_you_mean
@@ -21,6 +24,10 @@ MOST_VALUES = 10_000
 
 _IN_TEXT = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+#: Where a duration is an interval: behind `+` or `-`, and in a frame.
+_BESIDE_TIMES = (exp.Add, exp.Sub, exp.WindowSpec)
 
 
 def fill_in(text: SqlText, select: exp.Select, parameters: Mapping[str, object]) -> exp.Select:
@@ -77,6 +84,8 @@ def _replace(text: SqlText, node: exp.Placeholder, parameters: Mapping[str, obje
         made = _node(parameters[name])
     except QueryError as error:
         raise text.error(f"the parameter `{name}` {error.message}", span, hint=error.hint) from None
+    if isinstance(_plain(parameters[name]), timedelta) and isinstance(node.parent, _BESIDE_TIMES):
+        made = exp.Interval(this=made)
     if node.arg_key == "alias" or isinstance(node.parent, exp.Table):
         raise text.error(f"the parameter `{name}` is a value and cannot stand for a name", span)
     for part in made.walk():
@@ -115,8 +124,7 @@ _MISSING = ("NaTType", "NAType")
 
 def _node(value: Any) -> exp.Expr:
     """The constant that a value is, as a node."""
-    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
-        value = value.item()  # NumPy's scalars
+    value = _plain(value)
     if value is None or type(value).__name__ in _MISSING:
         return exp.Null()
     if isinstance(value, bool):
@@ -124,7 +132,7 @@ def _node(value: Any) -> exp.Expr:
     if isinstance(value, int | float):
         return _number(value)
     if isinstance(value, str):
-        return exp.Literal.string(value)
+        return exp.Literal.string(str.__str__(value))  # an enum of texts would show its name
     if isinstance(value, Decimal):
         return _decimal(value)
     if isinstance(value, timedelta):
@@ -139,9 +147,27 @@ def _node(value: Any) -> exp.Expr:
     if isinstance(value, list | tuple | range | set | frozenset):
         return exp.Array(expressions=[_member(each) for each in _bounded(value)])
     hint = "numbers, text, booleans, dates, times, durations and lists of them are"
+    if isinstance(value, Number):
+        hint = "give it as `float(x)`, `int(x)` or a `Decimal`"
+    if isinstance(value, Enum):
+        hint = "its `.value` may be one"
     if hasattr(value, "observe") and hasattr(value, "value"):
         hint = "a widget is not read again when it moves: put its `.value` into a variable, and run the cell"
     raise QueryError(f"is a `{type(value).__name__}`, which is no constant", hint=hint)
+
+
+def _plain(value: Any) -> Any:
+    """The value that a scalar of NumPy holds; everything else as it is.
+
+    Of times finer than microseconds NumPy would make integers.
+    """
+    own = isinstance(value, np.datetime64 | np.timedelta64 | np.ndarray)
+    if own and value.dtype.kind in "mM" and np.datetime_data(value.dtype)[0] == "ns":
+        micros = value.astype(f"{value.dtype.kind}8[us]")
+        if np.any((micros != value) & ~np.isnat(value)):
+            raise _nanoseconds()
+        value = micros
+    return value.item() if hasattr(value, "item") and getattr(value, "ndim", None) == 0 else value
 
 
 def _bounded(values: Any) -> Iterable[object]:
@@ -187,4 +213,8 @@ def _duration(value: timedelta) -> str:
 
 def _refuse_nanoseconds(value: object) -> None:
     if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):
-        raise QueryError("has nanoseconds, which no time here has", hint="round it to microseconds")
+        raise _nanoseconds()
+
+
+def _nanoseconds() -> QueryError:
+    return QueryError("has nanoseconds, which no time here has", hint="round it to microseconds")

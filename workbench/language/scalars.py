@@ -11,17 +11,15 @@ from sqlglot import exp
 
 from workbench.algebra import AGGREGATES, Aggregate
 from workbench.errors import QueryError, did_you_mean
-from workbench.language.literals import beside_decimals, convert, moment, number
+from workbench.language.literals import aggregate_call, beside_decimals, convert, joined, number, times_from_text
 from workbench.language.operators import HANDLERS, NAMED_HANDLERS, refuse_unsteady
-from workbench.language.over_functions import OVER_FUNCTIONS
+from workbench.language.over_functions import OVER_FUNCTIONS, resolve_nulls
 from workbench.language.relations import Relation
 from workbench.language.sql import SqlText
 from workbench.language.windows import is_form, refuse_form, window_forms
 from workbench.logical import AggregateCall, Call, Expression, Field, Literal
-from workbench.logical.decimals import is_decimal
-from workbench.logical.expressions import operands
 from workbench.logical.functions import FUNCTIONS, SQL_FUNCTIONS, check_arity, resolve_call
-from workbench.logical.types import common_type, is_temporal, type_name
+from workbench.logical.types import SQL_TYPES, common_type, type_name
 
 #: What SQL knows and this language does not (yet), and the nearest thing that works.
 _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
@@ -30,7 +28,11 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
         ("a subquery is supported in FROM alone", "a join finds the rows that have a partner in a table"),
     ),
     exp.Star: ("`*` is not supported", "name the columns; `count(*)` counts the rows"),
-    exp.Bracket: ("elements of arrays are not supported", "unfold the rows before they become a source"),
+    exp.Bracket: (
+        "elements of arrays are not supported",
+        "unfold the rows before they become a source; a field of a struct is `column.field`",
+    ),
+    exp.AtTimeZone: ("`AT TIME ZONE` is not supported", "`from_utc_timestamp(t, zone)` gives the clock of a zone"),
     exp.Parameter: ("this is no parameter", "a parameter is written `{{name}}`"),
     exp.Placeholder: ("this is no parameter", "a parameter is written `{{name}}`"),
     exp.Array: (
@@ -49,6 +51,22 @@ _ELSEWHERE = {
     **dict.fromkeys(
         ("time_bucket", "date_bin", "time_slice"), "`window(ts, size)` in GROUP BY; `date_trunc(unit, t)`"
     ),
+    **dict.fromkeys(
+        ("tumble_start", "tumble_end", "hop_start", "hop_end"), "`window_start` and `window_end` are in every result"
+    ),
+    **dict.fromkeys(("timestamp_trunc", "datetime_trunc"), "`date_trunc('hour', t)`"),
+    **dict.fromkeys(("to_char", "strftime", "format_timestamp"), "`date_format(t, 'yyyy-MM-dd')`"),
+    **dict.fromkeys(("strptime", "parse_timestamp"), "`to_timestamp(s, 'yyyy-MM-dd')`"),
+    **dict.fromkeys(("timestampadd", "timestamp_add"), "`t + INTERVAL '90' MINUTE`"),
+    **dict.fromkeys(
+        ("string_agg", "listagg", "group_concat", "collect_list", "collect_set", "array_agg"),
+        "no aggregate makes lists; `count(DISTINCT x)`, `mode(x)`, `first(x)` and `max_by(x, y)` are there",
+    ),
+    **dict.fromkeys(("nunique", "uniq"), "`count(DISTINCT x)`"),
+    "percentile_approx": "`approx_percentile(x, q)`",
+    "fillna": "`coalesce(x, 0)`",
+    "convert": "`CAST(x AS int)`",
+    **{name: f"`CAST(x AS {name})`" for name in SQL_TYPES if name not in SQL_FUNCTIONS},
 }
 
 #: Where an aggregate belongs that stands in a clause without groups.
@@ -138,13 +156,20 @@ class ExpressionBinder:
         """A checked call, its arguments converted to the types that the function takes."""
         function = FUNCTIONS[name]
         with self._text.at(node):
-            arguments = _times_from_text(arguments, function.constants)
-            arguments = beside_decimals(arguments, function)
-            signature = resolve_call(function, tuple(argument.type for argument in arguments))
-            converted = tuple(map(convert, arguments, signature.parameters))
+            written = node.name if isinstance(node, exp.Anonymous) else None
+            arguments = [
+                joined(each) if place in function.constants else each for place, each in enumerate(arguments)
+            ]
             for position in function.constants:
-                if position < len(converted) and not isinstance(converted[position], Literal):
-                    raise QueryError(f"argument {position + 1} of `{function.name}` must be a constant")
+                if position < len(arguments) and not isinstance(arguments[position], Literal):
+                    raise QueryError(f"argument {position + 1} of `{written or function.name}` must be a constant")
+            arguments = beside_decimals(arguments, function)
+            try:
+                signature = resolve_call(function, tuple(argument.type for argument in arguments), written)
+            except QueryError:
+                arguments = times_from_text(arguments, function.constants)
+                signature = resolve_call(function, tuple(argument.type for argument in arguments), written)
+            converted = tuple(map(convert, arguments, signature.parameters))
             values = [each.value if isinstance(each, Literal) else None for each in converted]
             if function.check is not None:
                 function.check(*values)
@@ -191,6 +216,10 @@ class ExpressionBinder:
         return Field(found.type, struct, found.name)
 
     def _dot(self, node: exp.Expr) -> Expression:
+        if isinstance(node.expression, exp.Anonymous):
+            call, before = self._text.source(node.expression), self._text.source(node.this)
+            hint = f"a function stands before what it takes: `{node.expression.name}({before})`"
+            raise self._text.error(f"`{call}` is no field", node, hint=hint)
         return self._field(node, self.inner(node.this), node.expression.name)
 
     def _named(self, node: exp.Expr, name: str, qualifier: str) -> Expression:
@@ -219,7 +248,7 @@ class ExpressionBinder:
         return bound
 
     def _refuse_window_value(self, node: exp.Expr, name: str) -> None:
-        if name.casefold() == "window":
+        if name.casefold() in ("window", "window_start", "window_end"):
             raise self._text.error(
                 f"the bounds of a window cannot be used in {self._scope.clause} yet",
                 node,
@@ -241,6 +270,7 @@ class ExpressionBinder:
             )
 
     def _function(self, node: exp.Expr) -> Expression:
+        node = resolve_nulls(self._text, node)
         name = node.name.casefold()
         if name in NAMED_HANDLERS:
             return NAMED_HANDLERS[name](self, node)
@@ -261,6 +291,8 @@ class ExpressionBinder:
         name = call.name.casefold()
         if not isinstance(call, exp.Anonymous) or name not in AGGREGATES:
             raise self._text.error("`FILTER` stands behind an aggregate", node)
+        rows = replace(self._scope, clause="FILTER", keys=None, aliases={}, over=None)
+        ExpressionBinder(self._text, rows).condition(condition)
         aggregate, nodes = self._aggregate_arguments(AGGREGATES[name], call)
         if not nodes:
             return self._aggregate("count_if", node, AGGREGATES["count_if"], [condition])
@@ -306,7 +338,7 @@ class ExpressionBinder:
             if arguments or aggregate.name != "count":
                 check_arity(name, aggregate.arity, len(arguments))
             try:
-                return _call_of(aggregate, arguments)
+                return aggregate_call(aggregate, arguments)
             except QueryError as error:
                 raise QueryError(f"`{self._text.source(node)}`: {error.message}", hint=error.hint) from None
 
@@ -345,37 +377,9 @@ class ExpressionBinder:
         return aggregate, nodes
 
 
-def _call_of(aggregate: Aggregate, arguments: tuple[Expression, ...]) -> AggregateCall:
-    """A call of an aggregate; decimals are doubles to those that do not take them. Raises QueryError."""
-    try:
-        kind = aggregate.result_type(operands(arguments))
-    except QueryError:
-        if not any(is_decimal(each.type) for each in arguments):
-            raise
-        arguments = tuple(convert(each, pa.float64()) if is_decimal(each.type) else each for each in arguments)
-        kind = aggregate.result_type(operands(arguments))
-    return AggregateCall(kind, aggregate.name, arguments)
-
-
 def convert_null(expression: Expression, kind: pa.DataType) -> Expression:
     """A bare NULL with a type; everything else as it is."""
     return convert(expression, kind) if pa.types.is_null(expression.type) else expression
-
-
-def _times_from_text(arguments: list[Expression], constants: tuple[int, ...]) -> list[Expression]:
-    """Text constants beside a date or a timestamp are times: the one conversion that needs no ``CAST``.
-
-    Not at the positions ``constants``, where text is a unit or a format.
-    """
-    kinds = [argument.type for argument in arguments if is_temporal(argument.type)]
-    if not kinds:
-        return arguments
-    return [
-        moment(argument.value, kinds[0])
-        if isinstance(argument, Literal) and isinstance(argument.value, str) and position not in constants
-        else argument
-        for position, argument in enumerate(arguments)
-    ]
 
 
 _HANDLERS: dict[type[exp.Expr], Callable[[ExpressionBinder, exp.Expr], Expression]] = {
@@ -385,5 +389,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[ExpressionBinder, exp.Expr], Expressio
     exp.Anonymous: ExpressionBinder._function,
     exp.Dot: ExpressionBinder._dot,
     exp.Filter: ExpressionBinder._filter,
+    exp.IgnoreNulls: ExpressionBinder._function,
+    exp.RespectNulls: ExpressionBinder._function,
     exp.WithinGroup: ExpressionBinder._within_group,
 }

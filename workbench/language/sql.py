@@ -61,6 +61,14 @@ class _Parser(SparkParser):
             node.meta.update(start=first.start, end=self._prev.end)
         return node
 
+    def _parse_types(self, *args: Any, **options: Any) -> exp.Expr | None:
+        """The same with the word that was written: sqlglot makes one type of the names of many dialects."""
+        first = self._curr
+        node: exp.Expr | None = super()._parse_types(*args, **options)
+        if isinstance(node, exp.DataType) and first is not None:
+            node.meta["written"] = first.text.casefold()
+        return node
+
 
 #: The word with which a node begins where its first child is not its beginning.
 _FIRST_WORDS: dict[type[exp.Expr], tuple[str, ...]] = {
@@ -101,6 +109,7 @@ _CLOSING = set(_OPENING.values())
 _IS_WORDS = {"IS", "NOT", "NULL", "TRUE", "FALSE"}
 _FILL_WORDS = (TokenType.VAR, TokenType.NULL, TokenType.NUMBER, *_QUOTED)
 _ENDS_EXPRESSION = (*_FILL_WORDS, TokenType.R_PAREN, TokenType.TRUE, TokenType.FALSE, TokenType.END)
+_CLAUSES = ("FROM", "WHERE", "GROUP", "HAVING", "JOIN")
 #: After a comma something must come; sqlglot would not mind these.
 _CLAUSE_WORDS = {",", ")", ";", "FROM", "WHERE", "GROUP BY", "HAVING"}
 
@@ -251,7 +260,7 @@ def _words(text: SqlText) -> list[Token]:
     tokens = text.tokens
     for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
         kind, ahead = token.token_type, None if after is None else after.token_type
-        if kind == _FILL or (kind == TokenType.WINDOW and ahead != TokenType.VAR):
+        if kind in (_FILL, TokenType.SESSION) or (kind == TokenType.WINDOW and ahead != TokenType.VAR):
             kind = TokenType.VAR
         elif token.text.upper() == "FILL" and kind == TokenType.VAR and ahead in _FILL_WORDS:
             kind = _FILL if before is not None and before.token_type in _ENDS_EXPRESSION else kind
@@ -324,7 +333,20 @@ def _syntax_error(text: SqlText, error: ParseError) -> QueryError:
     if hint is None and before is not None and before.token_type in (TokenType.ALIAS, TokenType.DCOLON):
         nearest = did_you_mean(place, SQL_TYPES, "type")
         hint = nearest if nearest.startswith("did") else None
-    return text.error(message, span, hint=hint)
+    return text.error(message, span, hint=hint or _misspelt(token, before))
+
+
+def _misspelt(token: Token | None, before: Token | None) -> str | None:
+    """The word that may be meant where the grammar fails at ``token``; ``before`` was read as a name then."""
+    if before is None or token is None:
+        return None
+    if token.token_type == TokenType.L_PAREN and before.token_type == TokenType.VAR:
+        return f"is a comma missing before `{before.text}`?"
+    for word in (token, before):
+        near = did_you_mean(word.text.upper(), _CLAUSES)
+        if word.token_type == TokenType.VAR and near.startswith("did"):
+            return near.replace("`GROUP`", "`GROUP BY`")
+    return None
 
 
 def _position(sql: str, line: int, column: int) -> int:

@@ -74,6 +74,9 @@ def bind_form(text: SqlText, node: exp.Expr, stream: Stream, bind: Bind) -> tupl
 def refuse_form(text: SqlText, node: exp.Expr, clause: str) -> QueryError:
     """The error for a window form that stands where none can be."""
     name = node.name.casefold()
+    if clause == "GROUP BY":
+        hint = "it is an entry of its own, with a comma before it"
+        return text.error(f"the window form `{name}` cannot be a part of an expression", node, hint=hint)
     return text.error(f"the window form `{name}` cannot be used in {clause}", node, hint="it goes to GROUP BY, once")
 
 
@@ -96,7 +99,9 @@ class _Call:
         """The first argument must be the time column of the stream."""
         node, form, stream = self.arguments[0], self.node.name.casefold(), self.stream
         if not isinstance(node, exp.Column):
-            raise self.text.error(f"`{form}` needs the time column `{stream.time}` first", node)
+            quoted = isinstance(node, exp.Literal) and node.is_string and node.this == stream.time
+            hint = "a column stands without quotes" if quoted else None
+            raise self.text.error(f"`{form}` needs the time column `{stream.time}` first", node, hint=hint)
         if node.table and node.table.casefold() != stream.name.casefold():
             hint = f"`{stream.name}.{stream.time}` is"
             raise self.text.error("this is not the time of the stream", node, hint=hint)

@@ -240,6 +240,10 @@ def _binding(expression: Expression) -> int:
     return _BINDING["negate"] if negative else _CLOSED
 
 
+def _is_plain(expression: Expression) -> bool:
+    return _binding(expression) == _CLOSED and not isinstance(expression, Literal)
+
+
 def _operand(call: Call, position: int) -> str:
     """An argument, in brackets where it binds less tightly than the call, or as tightly but to the right.
 
@@ -280,10 +284,8 @@ _FORMS: dict[str, Callable[[Call], str]] = {
     "is_null": lambda call: f"{_operand(call, 0)} IS NULL",
     "is_not_null": lambda call: f"{_operand(call, 0)} IS NOT NULL",
     "not": lambda call: f"NOT {_operand(call, 0)}",
-    # `--x` would begin a comment: a minus before a minus always has brackets.
-    "negate": lambda call: (
-        f"-{call.arguments[0]}" if _binding(call.arguments[0]) == _CLOSED else f"-({call.arguments[0]})"
-    ),
+    # `--x` would begin a comment, and `-2` is a constant: a minus before such always has brackets.
+    "negate": lambda call: f"-{call.arguments[0]}" if _is_plain(call.arguments[0]) else f"-({call.arguments[0]})",
     "shift": lambda call: _shifted(call, format_duration),
     "shift_months": lambda call: _shifted(call, _months),
     "trim": lambda call: _trimmed(call, "BOTH"),

@@ -263,13 +263,20 @@ SQL_FUNCTIONS = {
 }
 
 
-def resolve_call(function: ScalarFunction, types: Types) -> Signature:
-    """The signature of one call; raises QueryError naming the function for a wrong number or type of arguments."""
-    check_arity(function.name, function.arity, len(types))
+#: Functions that SQL writes with a sign before one argument, or an interval behind it.
+_SIGNS = {**INFIX, "negate": "-", "shift": "+", "shift_months": "+"}
+
+
+def resolve_call(function: ScalarFunction, types: Types, written: str | None = None) -> Signature:
+    """The signature of one call; raises QueryError naming the function for a wrong number or type of arguments.
+
+    ``written`` is its name where the user wrote one, which may be an alias.
+    """
+    shown = written or _SIGNS.get(function.name, function.name)
+    check_arity(shown, function.arity, len(types))
     try:
         return function.resolve(types)
     except QueryError as error:
-        shown = INFIX.get(function.name, function.name)
         raise QueryError(f"`{shown}` {error.message}", hint=error.hint) from None
 
 

@@ -134,7 +134,7 @@ def usage() -> str:
     return "\n".join(
         [
             "%%winquery NAME      run the SQL of the cell; `NAME` becomes its handle",
-            "%%winquery --help    options of a cell",
+            "%winquery --help     options of a cell",
             "",
             *lines,
         ]

@@ -189,9 +189,7 @@ def _refuse_option(message: str, line: str) -> NoReturn:
     )
     near = did_you_mean(unknown, [word for word in known if word.startswith("--")], "option") if unknown else ""
     fault = f"unknown option `{unknown}`" if near.startswith("did") else message.partition("\n")[0]
-    raise QueryError(
-        fault, hint=near if near.startswith("did") else "`%%winquery --help` lists the options"
-    ) from None
+    raise QueryError(fault, hint=near if near.startswith("did") else "`%winquery --help` lists the options") from None
 
 
 def _warn_of_snippets(snippets: list[str]) -> None:

@@ -21,6 +21,11 @@ from workbench.runtime.casts import cast, try_cast
 from workbench.runtime.functions import KERNELS
 from workbench.runtime.values import Value
 
+#: Functions whose value can be other than NULL where an argument is, so that they always need them all.
+_ASKS_ALL = {"null_safe_equal", "least", "greatest", "concat", "concat_ws"}
+#: Functions that look at their last argument first.
+_RIGHT_FIRST = {"divide", "try_divide", "modulo", "pmod", "div"}
+
 Columns: TypeAlias = "pa.RecordBatch | Mapping[Expression, pa.Array]"
 
 
@@ -90,8 +95,25 @@ class Evaluation:
             return self._coalesce(call)
         if call.function == "nvl2":
             return self._case((Call(pa.bool_(), "is_not_null", call.arguments[:1]), *call.arguments[1:]), call.type)
-        arguments = [self.value(argument) for argument in call.arguments]
-        return KERNELS[call.function](call, *arguments)
+        # A division by zero is found before what is divided is looked at.
+        order = -1 if call.function in _RIGHT_FIRST else 1
+        arguments: list[Value] = []
+        for argument in call.arguments[::order]:
+            arguments.append(self._argument(call, argument, arguments))
+        return KERNELS[call.function](call, *arguments[::order])
+
+    def _argument(self, call: Call, argument: Expression, before: list[Value]) -> Value:
+        """An argument of a call, which no row is asked about where those ``before`` it tell the result already."""
+        try:
+            return self.value(argument)
+        except DataError:
+            if not before or call.function in _ASKS_ALL:
+                raise
+        asked = pc.is_nan(before[0]) if call.function == "nanvl" else pc.is_valid(before[0])
+        for value in before[1:]:
+            same = KERNELS["equal"](call, before[0], value) if call.function == "in" else pc.is_null(value)
+            asked = pc.and_(asked, pc.invert(pc.fill_null(same, False)))
+        return self.guarded(argument, pc.fill_null(asked, False))
 
     def _connect(self, call: Call) -> Value:
         """Kleene AND and OR; the right side counts only where the left side does not decide."""

@@ -147,6 +147,12 @@ def _atan2(call: Call, y: Value, x: Value) -> Value:
     return pc.atan2(pc.add(y, 0.0), pc.add(x, 0.0))
 
 
+def _power(call: Call, base: Value, exponent: Value) -> Value:
+    """1 and -1 to the power of NaN or infinity are NaN, as in Java; C has 1."""
+    lost = pc.and_(pc.equal(pc.abs(base), 1.0), pc.invert(pc.is_finite(exponent)))
+    return pc.if_else(lost, math.nan, pc.power(base, exponent))
+
+
 def _above(lowest: float, kernel: Kernel) -> Kernel:
     """A logarithm: NULL at ``lowest`` and below, as in Spark."""
 
@@ -208,7 +214,7 @@ KERNELS: dict[str, Kernel] = {
     "log10": _above(0.0, pc.log10),
     "log2": _above(0.0, pc.log2),
     "log1p": _above(-1.0, pc.log1p),
-    "power": plain(pc.power),
+    "power": _power,
     "sin": plain(pc.sin),
     "cos": plain(pc.cos),
     "tan": plain(pc.tan),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +18,7 @@ from workbench.logical.expressions import Call
 from workbench.logical.formats import DATE_UNITS, UNITS, Piece, reading_pattern, time_format, unit_of
 from workbench.logical.types import TIMESTAMP, is_temporal
 from workbench.runtime.casts import cast
-from workbench.runtime.values import Kernel, Value, checked, null, nulls, on_arrays, overflow
+from workbench.runtime.values import Kernel, Value, by_value, checked, null, nulls, on_arrays, overflow
 
 Array = npt.NDArray[Any]
 
@@ -89,8 +92,9 @@ def _shift_months(call: Call, value: Value, months: Value) -> Value:
         return _add_months(call, value, months)
     day = pc.floor_temporal(value, unit="day")
     in_day = pc.subtract(pc.cast(value, pa.int64()), pc.cast(day, pa.int64()))
-    moved = pc.cast(_add_months(call, pc.cast(day, pa.date32()), months), pa.timestamp("us"))
-    return pc.cast(pc.add(pc.cast(moved, pa.int64()), in_day), call.type)
+    to_micros = checked(partial(pc.cast, target_type=pa.timestamp("us")))
+    moved = to_micros(call, _add_months(call, pc.cast(day, pa.date32()), months))
+    return pc.cast(checked(pc.add_checked)(call, pc.cast(moved, pa.int64()), in_day), call.type)
 
 
 def _shift(call: Call, value: Value, micros: Value) -> Value:
@@ -250,8 +254,29 @@ def _from_utc(call: Call, value: Value, zone: pa.Scalar) -> Value:
     """The instant whose UTC reading is that of the clock in a zone."""
     if not zone.is_valid:
         return null(call)
-    local = pc.local_timestamp(pc.cast(value, pa.timestamp("us", zone.as_py())))
-    return pc.cast(pc.cast(local, pa.int64()), call.type)
+    micros = pc.cast(value, pa.int64())
+    local = pc.cast(pc.local_timestamp(pc.cast(value, pa.timestamp("us", zone.as_py()))), pa.int64())
+    far = pc.greater_equal(micros, _TABLES_END)
+    if (pc.any(far) if isinstance(far, pa.Array) else far).as_py():
+        quarters = pc.divide(pc.if_else(far, micros, _TABLES_END), _QUARTER)
+        offsets = by_value(partial(_offset, ZoneInfo(zone.as_py())))(replace(call, type=pa.int64()), quarters)
+        local = pc.if_else(far, checked(pc.add_checked)(call, pc.if_else(far, micros, 0), offsets), local)
+    return pc.cast(local, call.type)
+
+
+#: Arrow reads the tables of zones, which end in 2037, and not the rule that goes on behind them.
+_TABLES_END = 2_114_380_800_000_000
+_QUARTER = 900_000_000
+#: 400 years, after which the calendar begins anew, in quarters of an hour.
+_CYCLE = 14_025_312
+
+
+def _offset(zone: ZoneInfo, quarter: int) -> int:
+    """What the clock of a zone is ahead of UTC, in microseconds, at a quarter of an hour since 1970 from 2037 on."""
+    if quarter > 10 * _CYCLE:  # beyond the last year that Python has
+        quarter = quarter % _CYCLE + _CYCLE
+    ahead = datetime.fromtimestamp(quarter * 900, zone).utcoffset()
+    return ahead // timedelta(microseconds=1) if ahead is not None else 0
 
 
 KERNELS: dict[str, Kernel] = {
