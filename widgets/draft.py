@@ -101,10 +101,9 @@ def columns_for(function: str, stream: Stream) -> list[str]:
     """The columns of a stream that an aggregate takes: measured values first, the time column last."""
     fits = FUNCTIONS[function]
     fields = [field for field in stream.schema if fits(language_type(field.type))]
-    fields.sort(
-        key=lambda field: (field.name == stream.time, not (is_.is_floating(field.type) or is_.is_decimal(field.type)))
-    )
-    return [field.name for field in fields]
+    measured = [is_.is_floating(field.type) or is_.is_decimal(field.type) for field in fields]
+    ranked = sorted(zip(fields, measured, strict=True), key=lambda each: (each[0].name == stream.time, not each[1]))
+    return [field.name for field, _ in ranked]
 
 
 def likely_keys(stream: Stream) -> list[str]:
