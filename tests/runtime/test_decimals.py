@@ -5,6 +5,7 @@ The oracle's property tests have a column of decimals, too (:mod:`strategies`).
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -87,9 +88,30 @@ def test_over_the_rows_before() -> None:
     ]
 
 
+def test_decimals_of_38_digits() -> None:
+    items = "sum(price) AS s, avg(price) AS a, min(price) AS l, max(price) AS h"
+    large, small = "1234567890123456.000000000000000001", "-0.000000000000000001"
+    rows = [(1, large), (2, small), (3, None), (4, "-" + large)]
+    sql = f"SELECT {items} FROM s GROUP BY window(ts, '10 s')"
+    mean = Decimal("-0.0000000000000000003333")
+    assert run(sql, *rows, precision=38, scale=18) == [
+        {"s": Decimal(small), "a": mean, "l": Decimal("-" + large), "h": Decimal(large)}
+    ]
+
+
+@pytest.mark.parametrize(("call", "digits"), [("sum(price)", 18), ("avg(price)", 22)])
+def test_results_that_do_not_fit(call: str, digits: int) -> None:
+    """As in Spark, for which 38 digits are the most."""
+    rows, sql = [(1, "9" * 20), (2, "9" * 20)], "SELECT {} AS s FROM s GROUP BY window(ts, '1 h')"
+    message = f"decimal overflow in `{call}`: a window's does not fit into 38 digits, {digits} of them behind"
+    with pytest.raises(DataError, match=re.escape(message)):
+        run(sql.format(call), *rows, precision=38, scale=18)
+    assert run(sql.format("try_sum(price)"), *rows, precision=38, scale=18) == [{"s": None}]
+
+
 def test_a_value_with_too_many_digits_is_named() -> None:
     with pytest.raises(DataError) as caught:
-        run("SELECT max(price) AS h FROM s GROUP BY window(ts, '1 s')", (0, "92233720368547758.08"), precision=38)
+        run("SELECT last(price) AS h FROM s GROUP BY window(ts, '1 s')", (0, "92233720368547758.08"), precision=38)
     assert "`price`: `92233720368547758.08` has too many digits for an aggregate" in str(caught.value)
     assert "CAST(... AS decimal(18, 4))" in str(caught.value)
 

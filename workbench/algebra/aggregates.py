@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as is_
 
-from workbench.algebra.decimals import of_units
+from workbench.algebra.decimals import Word, of_units
 from workbench.algebra.partials import Array, Fields
 from workbench.errors import QueryError
 
@@ -62,13 +62,15 @@ class Part:
 
     ``feeds`` says what feeds each input of the kind: the position of an argument, or ``TIME``. A kind without
     inputs is fed by the rows where all of ``feeds`` have a value; ``()`` means every row. ``only_true`` keeps the
-    rows where the argument is true, ``below`` those where it is less than a number.
+    rows where the argument is true, ``below`` those where it is less than a number. ``words`` says for each of
+    ``feeds`` which half of a decimal it is, see :func:`~workbench.algebra.decimals.halves`.
     """
 
     kind: str
     feeds: tuple[int, ...] = (0,)
     only_true: bool = False
     below: float | None = None
+    words: tuple[Word, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,48 @@
-"""Decimals in partials: each is an int64 there, the number of its last digits, and sums of them have 128 bits."""
+"""Decimals in partials: each is an int64 there, the number of its last digits, and sums of them have 128 bits.
+
+Of a type of more than 18 digits, sums, means and extremes take the two halves of that number instead.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import StrEnum
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as is_
 
-from workbench.algebra.partials import Array
+from workbench.algebra.partials import Array, Fields
 from workbench.errors import DataError
 
-_MOST = 38
+_MOST, _NARROW = 38, 18
+
+
+class Word(StrEnum):
+    """The halves of a decimal: the upper 64 bits, and the lower ones less 2 ** 63, an int64 of the same order."""
+
+    HIGH = "high"
+    LOW = "low"
+
+
+def is_wide(kind: pa.DataType) -> bool:
+    """Whether a type is that of decimals with more digits than an int64 has."""
+    return bool(is_.is_decimal128(kind)) and kind.precision > _NARROW
+
+
+def halves(values: pa.Array, word: Word) -> pa.Array:
+    """One half of each decimal, int64; NULL stays."""
+    low, high = words(values)
+    half = high if word is Word.HIGH else (low ^ _SIGN).view(np.int64)
+    return pa.array(half, mask=values.is_null().to_numpy(zero_copy_only=False))
+
+
+def of_halves(high: Array, low: Array, empty: Array, kind: pa.DataType) -> pa.Array:
+    """Inverse of :func:`halves`; NULL where ``empty``."""
+    return of_words(low.view(np.uint64) ^ _SIGN, high, empty, kind)
+
+
+_SIGN = np.uint64(1 << 63)
 
 
 def units(values: pa.Array, text: str) -> pa.Array:
@@ -69,7 +103,33 @@ def means(low: Array, high: Array, counts: Array, more: int) -> tuple[Array, Arr
     quotients = np.where(scaled < 0, -whole, whole)
     lows, highs = quotients.view(np.uint64), quotients >> 63
     for row in np.flatnonzero(~near):
-        total, count = (int(high[row]) << 64 | int(low[row])) * factor, int(divisors[row])
-        exact = (2 * abs(total) + count) // (2 * count) * (-1 if total < 0 else 1)
-        lows[row], highs[row] = exact & (1 << 64) - 1, exact >> 64
+        exact = _nearest((int(high[row]) << 64 | int(low[row])) * factor, int(divisors[row]))
+        lows[row], highs[row] = exact & _LOW, exact >> 64
     return lows, highs
+
+
+def _nearest(total: int, count: int) -> int:
+    """A quotient, half away from zero."""
+    return (2 * abs(total) + count) // (2 * count) * (-1 if total < 0 else 1)
+
+
+def wide_sums(high: Fields, low: Fields, counts: Array) -> list[int]:
+    """The sums of decimals of which both halves were summed alone."""
+    rows = zip(*(cells.tolist() for cells in (*high, *low, counts)), strict=True)
+    return [((h1 << 64 | h0) << 64) + (l1 << 64 | l0) + (count << 63) for h0, h1, l0, l1, count in rows]
+
+
+def wide_means(sums: Sequence[int], counts: Array, more: int) -> list[int]:
+    """The quotients of sums and counts, as :func:`means`."""
+    return [_nearest(total * 10**more, max(count, 1)) for total, count in zip(sums, counts.tolist(), strict=True)]
+
+
+def of_integers(numbers: Sequence[int], empty: Array, kind: pa.DataType) -> tuple[pa.Array, Array]:
+    """Decimals of the numbers of their last digits, NULL where ``empty``; and which the type does not hold."""
+    far = np.array([abs(number) >= 10**kind.precision for number in numbers], np.bool_)
+    kept = [0 if beyond else number for number, beyond in zip(numbers, far.tolist(), strict=True)]
+    low = np.array([number & _LOW for number in kept], np.uint64)
+    return of_words(low, np.array([number >> 64 for number in kept], np.int64), empty | far, kind), far
+
+
+_LOW = (1 << 64) - 1

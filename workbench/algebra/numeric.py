@@ -19,7 +19,17 @@ from workbench.algebra.aggregates import (
     number,
     parts,
 )
-from workbench.algebra.decimals import mean_type, means, of_words, sum_type
+from workbench.algebra.decimals import (
+    Word,
+    is_wide,
+    mean_type,
+    means,
+    of_integers,
+    of_words,
+    sum_type,
+    wide_means,
+    wide_sums,
+)
 from workbench.algebra.partials import Array, Field, Fields, PartialKind
 from workbench.errors import DataError, QueryError
 from workbench.kernels import combine
@@ -109,6 +119,12 @@ def _sum_type(operands: Operands) -> pa.DataType:
     return pa.int64() if is_.is_integer(number(operands)) else pa.float64()
 
 
+def _sum_parts(operands: Operands) -> tuple[Part, ...]:
+    if is_wide(operands.types[0]):
+        return (*(Part("sum_int", words=(word,)) for word in Word), Part("count"))
+    return parts("sum_*", "count")(operands)
+
+
 def _count_type(operands: Operands) -> pa.DataType:
     return pa.int64()
 
@@ -140,9 +156,9 @@ def _float_total(total: Fields) -> Array:
 def _lower_sum(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
     if is_.is_floating(kind):
         return pa.array(_float_total(fields[0]), mask=fields[1][0] == 0)
-    low, high = fields[0]
     if is_.is_decimal128(kind):
-        return of_words(low, high, fields[1][0] == 0, kind)
+        return _lower_decimals(fields, operands, kind, text)
+    low, high = fields[0]
     overflow = high != _signed(low) >> np.int64(63)
     if overflow.any():
         raise DataError(
@@ -152,9 +168,32 @@ def _lower_sum(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, 
     return pa.array(_signed(low), mask=fields[1][0] == 0)
 
 
+def _lower_decimals(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
+    found, far = _decimal_sums(fields, operands, kind)
+    if far.any():
+        raise _overflow(kind, text)
+    return found
+
+
+def _overflow(kind: pa.DataType, text: str) -> DataError:
+    what = f"a window's does not fit into {kind.precision} digits, {kind.scale} of them behind the point"
+    return DataError(f"decimal overflow in `{text}`: {what}", hint="`CAST(... AS decimal(p, s))` makes room")
+
+
+def _decimal_sums(fields: Sequence[Fields], operands: Operands, kind: pa.DataType) -> tuple[pa.Array, Array]:
+    """Sums of decimals, and which of them do not fit into their type."""
+    empty = fields[-1][0] == 0
+    if is_wide(operands.types[0]):
+        return of_integers(wide_sums(fields[0], fields[1], fields[2][0]), empty, kind)
+    low, high = fields[0]
+    return of_words(low, high, empty, kind), np.zeros(len(low), np.bool_)
+
+
 def _lower_try_sum(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
-    if is_.is_floating(kind) or is_.is_decimal128(kind):
+    if is_.is_floating(kind):
         return _lower_sum(fields, operands, kind, text)
+    if is_.is_decimal128(kind):
+        return _decimal_sums(fields, operands, kind)[0]
     low, high = fields[0]
     overflow = high != _signed(low) >> np.int64(63)
     return pa.array(_signed(low), mask=overflow | (fields[1][0] == 0))
@@ -165,9 +204,14 @@ def _mean_type(operands: Operands) -> pa.DataType:
 
 
 def _lower_avg(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
-    total, count = fields[0], fields[1][0]
+    total, count = fields[0], fields[-1][0]
     if is_.is_decimal128(kind):
         more = kind.scale - operands.types[0].scale
+        if is_wide(operands.types[0]):
+            found, far = of_integers(wide_means(wide_sums(total, fields[1], count), count, more), count == 0, kind)
+            if far.any():
+                raise _overflow(kind, text)
+            return found
         low, high = total
         return of_words(*means(low, high, count, more), count == 0, kind)
     if total[0].dtype.kind == "f":
@@ -310,15 +354,15 @@ def _lower_histogram(fields: Sequence[Fields], operands: Operands, kind: pa.Data
 
 def _family() -> list[Aggregate]:
     one, two, algebraic, distributive = (1, 1), (2, 2), Family.ALGEBRAIC, Family.DISTRIBUTIVE
-    sums, moments = parts("sum_*", "count"), parts("moments", "count")
+    moments = parts("moments", "count")
     moments4, comoments = parts("moments4", "count"), parts("comoments", "count")
     true = (Part("count", only_true=True),)
     return [
         Aggregate("count", (0, 1), distributive, _count_type, _count_parts, _lower_count),
         Aggregate("count_if", one, distributive, _count_if_type, lambda operands: true, _lower_count),
-        Aggregate("sum", one, distributive, _sum_type, sums, _lower_sum),
-        Aggregate("try_sum", one, distributive, _sum_type, sums, _lower_try_sum),
-        Aggregate("avg", one, algebraic, _mean_type, sums, _lower_avg),
+        Aggregate("sum", one, distributive, _sum_type, _sum_parts, _lower_sum),
+        Aggregate("try_sum", one, distributive, _sum_type, _sum_parts, _lower_try_sum),
+        Aggregate("avg", one, algebraic, _mean_type, _sum_parts, _lower_avg),
         Aggregate("var_samp", one, algebraic, double, moments, _moment(True, False)),
         Aggregate("var_pop", one, algebraic, double, moments, _moment(False, False)),
         Aggregate("stddev_samp", one, algebraic, double, moments, _moment(True, True)),

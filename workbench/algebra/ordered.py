@@ -29,6 +29,7 @@ from workbench.algebra.aggregates import (
     parts,
     values_array,
 )
+from workbench.algebra.decimals import Word, is_wide, of_halves
 from workbench.algebra.partials import OBJECT, Array, Codec, Field, Fields, PartialKind
 from workbench.errors import DataError
 from workbench.kernels import combine
@@ -181,7 +182,21 @@ KINDS = (
 )
 
 
+def _extreme_parts(name: str) -> Callable[[Operands], tuple[Part, ...]]:
+    """Of a decimal whose halves are apart the one with the extreme upper half, and of those the lower half."""
+
+    def make(operands: Operands) -> tuple[Part, ...]:
+        if is_wide(operands.types[0]):
+            return (Part(f"{name}_by_int_int", (0, 0), words=(Word.HIGH, Word.LOW)), Part("count"))
+        return parts(f"{name}_*", "count")(operands)
+
+    return make
+
+
 def _lower_extreme(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
+    if is_wide(kind):
+        high, _, low = fields[0]
+        return of_halves(high, low, fields[1][0] == 0, kind)
     return values_array(fields[0][0], fields[1][0] == 0, kind)
 
 
@@ -256,8 +271,8 @@ def _lower_m4(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, t
 def _family() -> list[Aggregate]:
     one, two, algebraic, distributive = (1, 1), (2, 2), Family.ALGEBRAIC, Family.DISTRIBUTIVE
     return [
-        Aggregate("min", one, distributive, ordered, parts("min_*", "count"), _lower_extreme),
-        Aggregate("max", one, distributive, ordered, parts("max_*", "count"), _lower_extreme),
+        Aggregate("min", one, distributive, ordered, _extreme_parts("min"), _lower_extreme),
+        Aggregate("max", one, distributive, ordered, _extreme_parts("max"), _lower_extreme),
         Aggregate("range", one, algebraic, _range_type, parts("min_*", "max_*", "count"), _lower_range),
         Aggregate("first", one, algebraic, ordered, _time_parts("first"), _lower_pick, order_sensitive=True),
         Aggregate("last", one, algebraic, ordered, _time_parts("last"), _lower_pick, order_sensitive=True),

@@ -205,7 +205,10 @@ def _calls(query: Query) -> list[AggregateCall]:
 
 
 def _fed_with(part: Part, call: AggregateCall, stream: Stream) -> tuple[Expression, ...]:
-    return tuple(_only(part, stream_time(stream) if feed == TIME else call.arguments[feed]) for feed in part.feeds)
+    found = [_only(part, stream_time(stream) if feed == TIME else call.arguments[feed]) for feed in part.feeds]
+    for place, word in enumerate(part.words):
+        found[place] = Call(pa.int64(), f"decimal_{word}", (found[place],))
+    return tuple(found)
 
 
 def _only(part: Part, argument: Expression) -> Expression:

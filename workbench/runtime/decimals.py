@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
-from workbench.algebra.decimals import words
+from workbench.algebra.decimals import Word, halves, words
 from workbench.logical.decimals import MOST
 from workbench.logical.expressions import Call
 from workbench.runtime.values import Kernel, Value, by_value, checked, division_by_zero, on_arrays, overflow
@@ -203,6 +203,12 @@ def _cast(value: Value, target: pa.DataType) -> Value:
     return pc.cast(value, options=pc.CastOptions(target_type=target, allow_decimal_truncate=False))
 
 
+def _half(word: Word) -> Kernel:
+    return on_arrays(lambda call, value: halves(value, word))
+
+
+#: The halves of decimals, which SQL has no functions for: plans feed aggregates with them.
+HALVES = {f"decimal_{word}": _half(word) for word in Word}
 #: What takes the place of the kernel of the same function where its first argument is a decimal.
 KERNELS: dict[str, Kernel] = {
     "add": _sum_like(pc.add_checked, lambda a, b: a + b),

@@ -109,6 +109,7 @@ KERNELS: dict[str, Kernel] = {
     **numbers.KERNELS,
     **texts.KERNELS,
     **times.KERNELS,
+    **decimals.HALVES,
 }
 for _name, _exact in decimals.KERNELS.items():
     KERNELS[_name] = _of_decimals(_exact, KERNELS[_name])
