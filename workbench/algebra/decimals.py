@@ -113,18 +113,13 @@ def _nearest(total: int, count: int) -> int:
     return (2 * abs(total) + count) // (2 * count) * (-1 if total < 0 else 1)
 
 
-def wide_sums(high: Fields, low: Fields, counts: Array) -> list[int]:
-    """The sums of decimals of which both halves were summed alone."""
-    rows = zip(*(cells.tolist() for cells in (*high, *low, counts)), strict=True)
+def _wide_sums(fields: Sequence[Fields]) -> list[int]:
+    """The sums of decimals of which both halves were summed alone, from those sums and the counts."""
+    rows = zip(*(cells.tolist() for partial in fields for cells in partial), strict=True)
     return [((h1 << 64 | h0) << 64) + (l1 << 64 | l0) + (count << 63) for h0, h1, l0, l1, count in rows]
 
 
-def wide_means(sums: Sequence[int], counts: Array, more: int) -> list[int]:
-    """The quotients of sums and counts, as :func:`means`."""
-    return [_nearest(total * 10**more, max(count, 1)) for total, count in zip(sums, counts.tolist(), strict=True)]
-
-
-def of_integers(numbers: Sequence[int], empty: Array, kind: pa.DataType) -> tuple[pa.Array, Array]:
+def _of_integers(numbers: Sequence[int], empty: Array, kind: pa.DataType) -> tuple[pa.Array, Array]:
     """Decimals of the numbers of their last digits, NULL where ``empty``; and which the type does not hold."""
     far = np.array([abs(number) >= 10**kind.precision for number in numbers], np.bool_)
     kept = [0 if beyond else number for number, beyond in zip(numbers, far.tolist(), strict=True)]
@@ -133,3 +128,38 @@ def of_integers(numbers: Sequence[int], empty: Array, kind: pa.DataType) -> tupl
 
 
 _LOW = (1 << 64) - 1
+
+
+def lower_sums(
+    fields: Sequence[Fields], argument: pa.DataType, kind: pa.DataType, text: str | None = None
+) -> pa.Array:
+    """Sums from their partials. One that the type does not hold is an error that names ``text``; NULL without it."""
+    empty = fields[-1][0] == 0
+    if not is_wide(argument):
+        low, high = fields[0]
+        return of_words(low, high, empty, kind)
+    found, far = _of_integers(_wide_sums(fields), empty, kind)
+    if text is not None:
+        _refuse(far, kind, text)
+    return found
+
+
+def lower_means(fields: Sequence[Fields], argument: pa.DataType, kind: pa.DataType, text: str) -> pa.Array:
+    """Means from the partials of sums; as :func:`lower_sums`."""
+    counts, more = fields[-1][0], kind.scale - argument.scale
+    if not is_wide(argument):
+        low, high = fields[0]
+        return of_words(*means(low, high, counts, more), counts == 0, kind)
+    pairs = zip(_wide_sums(fields), counts.tolist(), strict=True)
+    found, far = _of_integers([_nearest(total * 10**more, max(n, 1)) for total, n in pairs], counts == 0, kind)
+    _refuse(far, kind, text)
+    return found
+
+
+def _refuse(far: Array, kind: pa.DataType, text: str) -> None:
+    if far.any():
+        raise DataError(
+            f"decimal overflow in `{text}`: a window's does not fit into {kind.precision} digits, "
+            f"{kind.scale} of them behind the point",
+            hint="`CAST(... AS decimal(p, s))` makes room",
+        )

@@ -19,17 +19,7 @@ from workbench.algebra.aggregates import (
     number,
     parts,
 )
-from workbench.algebra.decimals import (
-    Word,
-    is_wide,
-    mean_type,
-    means,
-    of_integers,
-    of_words,
-    sum_type,
-    wide_means,
-    wide_sums,
-)
+from workbench.algebra.decimals import Word, is_wide, lower_means, lower_sums, mean_type, sum_type
 from workbench.algebra.partials import Array, Field, Fields, PartialKind
 from workbench.errors import DataError, QueryError
 from workbench.kernels import combine
@@ -157,7 +147,7 @@ def _lower_sum(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, 
     if is_.is_floating(kind):
         return pa.array(_float_total(fields[0]), mask=fields[1][0] == 0)
     if is_.is_decimal128(kind):
-        return _lower_decimals(fields, operands, kind, text)
+        return lower_sums(fields, operands.types[0], kind, text)
     low, high = fields[0]
     overflow = high != _signed(low) >> np.int64(63)
     if overflow.any():
@@ -168,32 +158,11 @@ def _lower_sum(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, 
     return pa.array(_signed(low), mask=fields[1][0] == 0)
 
 
-def _lower_decimals(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
-    found, far = _decimal_sums(fields, operands, kind)
-    if far.any():
-        raise _overflow(kind, text)
-    return found
-
-
-def _overflow(kind: pa.DataType, text: str) -> DataError:
-    what = f"a window's does not fit into {kind.precision} digits, {kind.scale} of them behind the point"
-    return DataError(f"decimal overflow in `{text}`: {what}", hint="`CAST(... AS decimal(p, s))` makes room")
-
-
-def _decimal_sums(fields: Sequence[Fields], operands: Operands, kind: pa.DataType) -> tuple[pa.Array, Array]:
-    """Sums of decimals, and which of them do not fit into their type."""
-    empty = fields[-1][0] == 0
-    if is_wide(operands.types[0]):
-        return of_integers(wide_sums(fields[0], fields[1], fields[2][0]), empty, kind)
-    low, high = fields[0]
-    return of_words(low, high, empty, kind), np.zeros(len(low), np.bool_)
-
-
 def _lower_try_sum(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
     if is_.is_floating(kind):
         return _lower_sum(fields, operands, kind, text)
     if is_.is_decimal128(kind):
-        return _decimal_sums(fields, operands, kind)[0]
+        return lower_sums(fields, operands.types[0], kind)
     low, high = fields[0]
     overflow = high != _signed(low) >> np.int64(63)
     return pa.array(_signed(low), mask=overflow | (fields[1][0] == 0))
@@ -204,16 +173,9 @@ def _mean_type(operands: Operands) -> pa.DataType:
 
 
 def _lower_avg(fields: Sequence[Fields], operands: Operands, kind: pa.DataType, text: str) -> pa.Array:
-    total, count = fields[0], fields[-1][0]
     if is_.is_decimal128(kind):
-        more = kind.scale - operands.types[0].scale
-        if is_wide(operands.types[0]):
-            found, far = of_integers(wide_means(wide_sums(total, fields[1], count), count, more), count == 0, kind)
-            if far.any():
-                raise _overflow(kind, text)
-            return found
-        low, high = total
-        return of_words(*means(low, high, count, more), count == 0, kind)
+        return lower_means(fields, operands.types[0], kind, text)
+    total, count = fields[0], fields[1][0]
     if total[0].dtype.kind == "f":
         value = _float_total(total)
     else:  # 128 bits: where the high word only repeats the sign, the low word is the whole number
