@@ -2,7 +2,8 @@
 
 A sink may see a micro-batch twice, after a crash or where the plan changed while it ran. In a folder each has a
 place by its number that is written over, so its rows are there exactly once; a function gets the number and can do
-the same; a table gets it as a column. A result is identified by level, key and window start wherever it goes.
+the same; a table gets it as a column. A result is identified wherever it goes by level, key and what tells its
+window apart, mostly the start.
 """
 
 from __future__ import annotations
