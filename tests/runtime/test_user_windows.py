@@ -201,10 +201,23 @@ def test_a_window_may_end_in_hindsight_behind_the_watermark() -> None:
     engine.step([rows((0, 1.0), (1, 1.0))])
     engine.step([other])
     engine.step([rows((9, 1.0))])
-    expected = [(0, 5, 2, "final", 0), (5, 9.000001, 1, "provisional", 0), (8, 8.000001, 1, "provisional", 0)]
+    expected = [(0, 5, 2, "provisional", 0), (5, 9.000001, 1, "provisional", 0), (8, 8.000001, 1, "provisional", 0)]
     assert told(engine) == expected
-    engine.step([rows((9.5, 1.0))])
-    assert told(engine)[0] == (0, 5, 2, "final", 0)
+    for time in (9.5, 9.75):
+        engine.step([rows((time, 1.0))])
+        assert told(engine)[0] == (0, 5, 2, "final", 0)
+
+
+def test_a_window_that_ends_in_hindsight_waits_for_rows_that_may_end_it_elsewhere() -> None:
+    """The row at 12 tells that the first one has ended at 6, behind the watermark; that at 9, in time, says 4.5."""
+    engine = Engine(compile_workload(workload(["u_pauses(4000000)"], delay=4)))
+    engine.step([rows((0, 1.0))])
+    engine.step([rows((12, 1.0))])
+    assert told(engine) == [(0, 6, 1, "provisional", 0), (6, 12.000001, 1, "provisional", 0)]
+    engine.step([rows((9, 1.0))])
+    assert told(engine) == [(0, 4.5, 1, "provisional", 0), (4.5, 12.000001, 2, "provisional", 0)]
+    engine.step([rows((13.5, 1.0))])
+    assert told(engine) == [(0, 4.5, 1, "final", 0), (4.5, 13.500001, 3, "provisional", 0)]
 
 
 def test_slices_are_shared_and_rows_kept_only_where_figure_4_says_so() -> None:

@@ -76,7 +76,7 @@ class Query:
 
     ``keys`` are the grouping expressions, ``windows`` the zoom levels from fine to coarse, ``values`` the result
     columns (expressions over aggregate calls and keys) in the order of the SELECT list, ``having`` a condition
-    over the same. Result rows are identified by (query, level, keys, window start). The one window of an OVER query
+    over the same. Result rows are identified by (query, level, keys, window). The one window of an OVER query
     is :class:`~workbench.logical.EachRow`: its keys are the partition, its values are over the row and its frames.
     With ``fill``, for context-free windows only, windows without rows have results too; ``having`` is asked of them
     as of others, over no rows. ``numerics`` is no part of the statement: it is asked for beside it.

@@ -19,7 +19,10 @@ NEVER = 2 * LIMIT - 1
 
 @dataclass
 class Memory:
-    """What is known of a key: its fields, ``[start, end]`` of windows, the time of the row before, and of this one.
+    """What is known of a key: its fields, its windows, the time of the row before, and of this one.
+
+    A window is ``[start, end, closes]``, final once the watermark has come to ``closes``. That is its end, or, where
+    a row has told of that in hindsight, behind this row, as one between the two may still come and say otherwise.
 
     ``rows`` are the times of rows that windows may still begin at, for those that are added and removed.
     """
@@ -72,8 +75,9 @@ class Following(Context):
                 return
             if start < last[1] <= memory.time:
                 raise ValueError(f"a window cannot begin at {start}: the one before has ended at {last[1]} already")
-            last[1] = min(last[1], start)
-        memory.windows.append([start, NEVER])
+            if start < last[1]:
+                last[1:] = start, _closes(start, memory)
+        memory.windows.append([start, NEVER, NEVER])
 
     def end(self, time: int) -> None:
         """The window that is open ends then, unless a later row says otherwise or begins another one before."""
@@ -82,7 +86,7 @@ class Following(Context):
             raise ValueError(f"a window cannot end at {end}, at or before the row that says so")
         if not memory.windows or memory.windows[-1][1] <= memory.time:
             raise ValueError("no window is open: the last one has ended, or none has begun")
-        memory.windows[-1][1] = end
+        memory.windows[-1][1:] = end, end
 
 
 class Adding(Context):
@@ -96,22 +100,27 @@ class Adding(Context):
     @property
     def windows(self) -> list[tuple[int, int]]:
         """The windows that may still change, which are those that end after this row, as (start, end)."""
-        return [(start, end) for start, end in self._memory.windows if end > self._memory.time]
+        return [(start, end) for start, end, _ in self._memory.windows if end > self._memory.time]
 
     def add(self, start: int, end: int) -> None:
         """There is a window ``[start, end)``."""
-        window, windows = [_moment(start), _moment(end)], self._memory.windows
-        if window[0] >= window[1]:
+        first, last, windows = _moment(start), _moment(end), self._memory.windows
+        if first >= last:
             raise ValueError(f"a window cannot end at {end}, before it starts at {start}")
-        if any(end == other for _, other in windows):
+        if any(last == other for _, other, _ in windows):
             raise ValueError(f"there is a window that ends at {end} already; no two windows of a key end together")
-        windows.append(window)
+        windows.append([first, last, _closes(last, self._memory)])
 
     def remove(self, start: int, end: int) -> None:
         """There is no window ``[start, end)`` after all."""
         if (start, end) not in self.windows:
             raise ValueError(f"there is no window ({start}, {end}) to remove, or it has ended at this row")
-        self._memory.windows.remove([start, end])
+        self._memory.windows = [window for window in self._memory.windows if window[:2] != [start, end]]
+
+
+def _closes(end: int, memory: Memory) -> int:
+    """When a window is final of which the row that is gone through says that it ends there."""
+    return end if end >= memory.time else memory.time + 1
 
 
 def _moment(time: Any) -> int:
@@ -153,7 +162,7 @@ def earliest(window: UserContext, memory: Memory) -> int:
     return max(found, -LIMIT)
 
 
-def spans(window: UserContext, memory: Memory) -> list[tuple[int, int]]:
-    """The windows of a key as (start, end), in order: by start those that follow one another, else by end."""
-    found = [(start, end) for start, end in memory.windows]
+def spans(window: UserContext, memory: Memory) -> list[tuple[int, int, int]]:
+    """The windows of a key as (start, end, closes), in order: by start those that follow one another, else by end."""
+    found = [(start, end, closes) for start, end, closes in memory.windows]
     return found if follows(window) else sorted(found, key=lambda each: each[1])

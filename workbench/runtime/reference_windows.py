@@ -276,7 +276,7 @@ def _measures(window: MeasureWindow, rows: list[Row]) -> Iterable[tuple[int, int
 def _told(window: UserContext, rows: list[Row]) -> Iterable[tuple[int, int, list[Row]]]:
     memory = fresh(window)
     notify(window, memory, [(row.time, *(row.values[each] for each in window.arguments)) for row in rows])
-    for start, end in spans(window, memory):
+    for start, end, _ in spans(window, memory):
         own = [row for row in rows if start <= row.time < end]
         if own:
             yield start, end if end < NEVER else own[-1].time + 1, own

@@ -60,18 +60,18 @@ class ToldEdges(Edges):
             notify(self._window, memory, own[middle:])
             self._now[key] = memory
 
-    def _spans(self, known: dict[int, Memory]) -> tuple[Array, Array, Array]:
-        """Keys, starts and ends of all windows, by key and in order."""
-        found = [(key, start, end) for key in sorted(known) for start, end in spans(self._window, known[key])]
-        keys, starts, ends = np.array(found, np.int64).reshape(-1, 3).T
-        return keys, starts, ends
+    def _spans(self, known: dict[int, Memory]) -> tuple[Array, Array, Array, Array]:
+        """Keys, starts and ends of all windows, by key and in order, and when they are final."""
+        found = [(key, *span) for key in sorted(known) for span in spans(self._window, known[key])]
+        keys, starts, ends, closes = np.array(found, np.int64).reshape(-1, 4).T
+        return keys, starts, ends, closes
 
     def windows(self, leaves: Leaves, clock: Clock) -> Found:
-        keys, starts, closes = self._spans(self._now)
-        begin, end = leaves.find(keys, starts), leaves.find(keys, closes)
+        keys, starts, ends, closes = self._spans(self._now)
+        begin, end = leaves.find(keys, starts), leaves.find(keys, ends)
         there = end > begin
         lasts = np.append(leaves.lasts, 0)[np.where(there, end - 1, -1)]
-        ends = np.where(closes < NEVER, closes, lasts + 1)
+        ends = np.where(ends < NEVER, ends, lasts + 1)
         closes = np.minimum(closes, LIMIT) if clock.finish else closes
         new = np.append(0, np.cumsum(leaves.fresh))
         found = Found(keys, starts if self._follow else ends, starts, ends, begin, end, closes, new[end] > new[begin])
@@ -97,7 +97,7 @@ class ToldEdges(Edges):
 
     def _in_windows(self, leaves: Leaves, horizon: int) -> Array:
         """The window of each leaf, which follow one another, so that its rows become one slice."""
-        keys, starts, ends = self._spans(self._known)
+        keys, starts, ends, _ = self._spans(self._known)
         if not len(keys):
             return np.full(len(leaves), -1)
         moments = np.unique(starts)
@@ -115,7 +115,7 @@ class ToldEdges(Edges):
             if key < len(least):
                 own = leaves.firsts[first[key] : end[key]]
                 memory.rows = own[own < horizon].tolist()
-                unsettled = [start for start, until in memory.windows if until > horizon]
+                unsettled = [start for start, until, _ in memory.windows if until > horizon]
                 least[key] = min([earliest(self._window, memory), *unsettled])
         return np.where(leaves.lasts >= least[leaves.keys], np.arange(len(leaves)), -1)
 
@@ -135,5 +135,6 @@ class ToldEdges(Edges):
         self._known = {}
         for place, key in enumerate(keys):
             values = {name: column[place] for name, column in zip(names, fields, strict=True)}
-            windows = [[*pair] for pair in zip(starts[place], ends[place], strict=True)]
+            # A row that has told of an end is settled, so the watermark has passed it.
+            windows = [[start, end, end] for start, end in zip(starts[place], ends[place], strict=True)]
             self._known[key] = Memory(values, windows, before[place])
