@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +58,27 @@ def test_a_query_goes_on_where_another_source_cannot_take_its_name(session: Sess
         start(session, SUMS, "later")
     assert session.queries() == [kept]
     assert not InProcessRunner.stopped
+
+
+def test_results_of_a_stopped_query_stay_as_long_as_its_handle(session: Session) -> None:
+    """A notebook may start thousands under names that never come again."""
+    results = []
+    for number in range(3):
+        query = start(session, SUMS, name=f"q{number}")
+        results.append(weakref.ref(query.store))
+        query.stop()
+        del query
+    kept = start(session, SUMS, name="kept")
+    kept.stop()
+    newer = start(session, COUNTS, name="kept")
+    InProcessRunner.started.clear()
+    InProcessRunner.stopped.clear()
+    gc.collect()
+    assert [each() for each in results] == [None] * 3
+    assert kept.results()["total"].tolist() == [3.0, 12.0, 21.0, 30.0]
+    with pytest.raises(QueryError, match="a newer query has taken the name `kept`"):
+        kept.add_level("1 s")
+    assert session.queries() == [newer]
 
 
 @pytest.mark.parametrize("source", ["events", "others"])

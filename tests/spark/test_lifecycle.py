@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,6 +62,22 @@ def test_an_awaited_query_lets_others_work(recording: Callable[..., str]) -> Non
     assert asyncio.run(cell()) == "finished"
     assert ticks > 3
     assert finals(query) == counted()
+
+
+@pytest.mark.usefixtures("spark")
+def test_neither_results_nor_threads_of_stopped_queries_stay(recording: Callable[..., str]) -> None:
+    """Java is handed what it calls for good, and each of its threads that calls has a thread here."""
+    path, kept, threads = recording(), [], []
+    for _ in range(4):
+        query = start(session_on(path))
+        assert query.wait(LONG)
+        kept.append(weakref.ref(query.store))
+        query.stop()
+        del query
+        gc.collect()
+        threads.append(threading.active_count())
+    assert [each() for each in kept] == [None] * 4
+    assert threads[-1] <= threads[0] + 1, "one is for what Java collects"
 
 
 @pytest.mark.usefixtures("spark")

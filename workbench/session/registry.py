@@ -7,6 +7,7 @@ import threading
 from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 from workbench.errors import QueryError, SourceError, did_you_mean
 from workbench.language import Catalog, bind_snippet, parse_queries
@@ -33,6 +34,7 @@ class Session:
         self._lock = threading.RLock()
         self._streams: dict[str, SharedStream] = {}
         self._live: dict[str, LiveQuery] = {}
+        self._stopped: WeakValueDictionary[str, LiveQuery] = WeakValueDictionary()
         self._tables: dict[str, StaticTable] = {}
         self._snippets: dict[str, str] = {}
 
@@ -143,7 +145,9 @@ class Session:
         """
         with self._lock:
             stream = self._stream(queries)
-            before = {query.name: self._live[query.name] for query in queries if query.name in self._live}
+            self._let_go()
+            known = {**self._stopped, **self._live}
+            before = {query.name: known[query.name] for query in queries if query.name in known}
             older = {name: (handle, handle.last_word()) for name, handle in before.items()}
             try:
                 stream.add(queries, history=history)
@@ -167,10 +171,19 @@ class Session:
         self._live |= {handle.name: handle for handle in handles}
         return handles
 
+    def _let_go(self) -> None:
+        """Queries that have stopped stay, with their results, only while somebody has their handles."""
+        running = self._running()
+        for name in [name for name in self._live if name not in running]:
+            self._stopped[name] = self._live.pop(name)
+
+    def _running(self) -> set[str]:
+        return {query.name for stream in self._streams.values() for query in stream.queries}
+
     def queries(self) -> list[LiveQuery]:
         """The handles of the queries that run."""
         with self._lock:
-            running = {query.name for stream in self._streams.values() for query in stream.queries}
+            running = self._running()
             return [handle for name, handle in self._live.items() if name in running]
 
     def stop_all(self) -> None:

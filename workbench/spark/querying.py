@@ -25,6 +25,7 @@ from workbench.errors import EngineError
 from workbench.logical import Workload
 from workbench.plan import SharedPlan, carry, compile_workload
 from workbench.runtime.wire import Report, decode_report
+from workbench.spark.callback import Callback
 from workbench.spark.checkpoint import Checkpoint, going_on, kept_plan
 from workbench.spark.failure import root_cause
 from workbench.spark.fused import PlanFolder
@@ -75,6 +76,7 @@ class QueryRunner(ABC):
         self._over = threading.Event()
         self._ending: Literal["finished", "stopped"] | None = None
         self._callback: int | None = None
+        self._line: Callback | None = None
         self._query: Any = None
 
     def start(self) -> None:
@@ -203,7 +205,14 @@ class QueryRunner(ABC):
         writer = results.writeStream.outputMode("append").option("checkpointLocation", str(checkpoint))
         if trigger:
             writer = writer.trigger(**trigger)
-        return writer.foreachBatch(self._apply).start()
+        self._hang_up()
+        self._line = Callback(self._session, self._apply)
+        return writer.foreachBatch(self._line).start()
+
+    def _hang_up(self) -> None:
+        """After the end of a query of Spark's."""
+        if self._line is not None:
+            self._line.close()
 
     def _publish(self) -> None:
         """The plan as the first of the stream, or on an older checkpoint as a change of the last one there."""
@@ -302,6 +311,7 @@ class QueryRunner(ABC):
 
     def _leave(self, scratch: Path) -> None:
         """Nothing of the run stays but its checkpoint, which is free for another one."""
+        self._hang_up()
         _remove(scratch)
         if self._checkpoint is not None:
             self._checkpoint.close()
