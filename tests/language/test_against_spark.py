@@ -166,6 +166,8 @@ nullifzero(i) * (7 DIV i); nullifzero(i) < 7 DIV i; (7 DIV i) % nullif(i, i); pm
 i IN (0, 7 DIV i); i NOT IN (0, -1, 7 DIV i); nanvl(y, 7 DIV i); date_add(if(i = 0, NULL, d), CAST(7 DIV i AS int))
 nullifzero(i) <=> nullif(i, i) + 7 DIV i; (1 DIV i) / nullif(y, y); nullif(nullif(n, 0), 7 DIV n)
 d + INTERVAL '24' HOUR; d - INTERVAL '1440 minutes'; d + INTERVAL '1 day 24 hours'; d + INTERVAL '1 week 1 day'
+w RLIKE r'\\d'; regexp_replace(w, r'(\\w)\\.', '$1!')
+ts + (INTERVAL '1' DAY); d - (INTERVAL '1' DAY + INTERVAL '2' HOUR)
 power(i, 'NaN'::double); power(-1, x); power(1, 'Infinity'::double); power(t, NULL)
 from_utc_timestamp(TIMESTAMP '2059-07-01 12:00:00', 'America/New_York')
 from_utc_timestamp(date_add(d, 30000 + i), 'Europe/Berlin')
