@@ -229,6 +229,9 @@ def _case(binder: Binder, node: exp.Expr) -> Expression:
 
 
 def _cast(binder: Binder, node: exp.Expr) -> Expression:
+    if node.args.get("default"):
+        hint = "`coalesce(TRY_CAST(x AS int), 0)` has a value where one does not fit"
+        raise binder.error("`DEFAULT` inside `CAST` is not supported", node, hint=hint)
     return _as_type(binder, node, node, binder.inner(node.this))
 
 
