@@ -103,6 +103,7 @@ def _operator(binder: Binder, node: exp.Expr) -> Expression:
 
 
 def _is_interval(node: exp.Expr) -> bool:
+    node = node.unnest()
     return isinstance(node, exp.Interval) or (isinstance(node, exp.Add) and _is_interval(node.this))
 
 
@@ -123,6 +124,7 @@ def _shift(binder: Binder, node: exp.Expr) -> Expression:
 
 def _interval(binder: Binder, node: exp.Expr) -> tuple[int, int]:
     """Months and microseconds of an interval."""
+    node = node.unnest()
     if isinstance(node, exp.Add):
         sides = _interval(binder, node.this), _interval(binder, node.expression)
         return sides[0][0] + sides[1][0], sides[0][1] + sides[1][1]
@@ -228,6 +230,9 @@ def _case(binder: Binder, node: exp.Expr) -> Expression:
 
 
 def _cast(binder: Binder, node: exp.Expr) -> Expression:
+    if node.args.get("default"):
+        hint = "`coalesce(TRY_CAST(x AS int), 0)` has a value where one does not fit"
+        raise binder.error("`DEFAULT` inside `CAST` is not supported", node, hint=hint)
     return _as_type(binder, node, node, binder.inner(node.this))
 
 
@@ -293,6 +298,23 @@ def _trim(binder: Binder, node: exp.Expr) -> Expression:
     return binder.call(_TRIMS[node.args.get("position") or ""], node, [binder.inner(each) for each in arguments])
 
 
+def _trim_side(binder: Binder, node: exp.Expr) -> Expression:
+    """``ltrim(s)``; with two arguments Spark takes the characters first, and others the text."""
+    if len(node.expressions) == 2:
+        side = "LEADING" if node.name.casefold() == "ltrim" else "TRAILING"
+        raise binder.error(
+            f"`{node.name}` takes 1 argument, got 2", node, hint=f"`TRIM({side} 'x' FROM s)` says which is the text"
+        )
+    return binder.call(node.name.casefold(), node, [binder.inner(each) for each in node.expressions])
+
+
+def _date_add(binder: Binder, node: exp.Expr) -> Expression:
+    """``date_add(d, days)``, in Spark also with a unit before the number."""
+    if len(node.expressions) == 3:
+        raise binder.error(f"`{node.name}` takes a date and days", node, hint="such as `t + INTERVAL '2' HOUR`")
+    return binder.call("date_add", node, [binder.inner(each) for each in node.expressions])
+
+
 def _date_part(binder: Binder, node: exp.Expr) -> Expression:
     """``date_part('hour', ts)``: ``EXTRACT`` with a comma."""
     parts = node.expressions
@@ -354,6 +376,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Interval: _alone,
     exp.Boolean: lambda binder, node: Literal(pa.bool_(), bool(node.this)),
     exp.Null: lambda binder, node: Literal(pa.null(), None),
+    exp.RawString: lambda binder, node: Literal(pa.string(), node.this),
     exp.Paren: lambda binder, node: binder.inner(node.this),
     exp.Neg: _negate,
     exp.Not: _not,
@@ -375,4 +398,6 @@ NAMED_HANDLERS: dict[str, Handler] = {
     "datediff": _difference,
     "date_diff": _difference,
     "position": _position,
+    **dict.fromkeys(("ltrim", "rtrim"), _trim_side),
+    **dict.fromkeys(("dateadd", "date_add"), _date_add),
 }

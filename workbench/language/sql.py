@@ -78,6 +78,7 @@ _FIRST_WORDS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Trim: ("TRIM",),
     exp.Not: ("NOT", "!"),
     exp.Neg: ("-",),
+    exp.BitwiseNot: ("~",),
     exp.Paren: ("(",),
     exp.Subquery: ("(",),
     exp.Tuple: ("(",),

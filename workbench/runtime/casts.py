@@ -19,6 +19,8 @@ from workbench.runtime.values import Value
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 _SPECIAL = {"inf": "inf", "+inf": "inf", "infinity": "inf", "+infinity": "inf", "-infinity": "-inf"}
 _MICROS = 1_000_000
+#: What may stand around a number or a time as text: white space and control characters, such as NULs of old files.
+_BLANKS = "".join(map(chr, range(33)))
 
 
 def cast(value: Value, target: pa.DataType, text: str) -> Value:
@@ -89,7 +91,7 @@ def _prepared(value: Value, target: pa.DataType) -> Value:
     if is_number(value.type) and is_.is_timestamp(target):
         return _micros(value)
     if is_.is_string(value.type) and target != pa.string():
-        value = pc.ascii_trim_whitespace(value)
+        value = pc.ascii_trim(value, characters=_BLANKS)
         if is_.is_floating(target):
             return pc.coalesce(_special(value), pc.replace_substring_regex(value, r"^([+-]?[\d.].*)[dDfF]$", r"\1"))
         if is_.is_integer(target):
@@ -180,7 +182,7 @@ def _micros(value: Value) -> Value:
 def _as_boolean(value: Value) -> Value:
     if is_number(value.type) or is_.is_decimal(value.type):
         return pc.not_equal(value, pa.scalar(0, value.type))
-    lowered = pc.utf8_lower(pc.ascii_trim_whitespace(value))
+    lowered = pc.utf8_lower(pc.ascii_trim(value, characters=_BLANKS))
     is_true, is_false = pc.is_in(lowered, pa.array(_TRUE)), pc.is_in(lowered, pa.array(_FALSE))
     strange = pc.and_(pc.is_valid(lowered), pc.invert(pc.or_(is_true, is_false)))
     if pc.any(strange).as_py() if isinstance(strange, pa.Array) else strange.as_py():
