@@ -12,10 +12,10 @@ from sqlglot import exp
 
 from workbench.errors import QueryError, did_you_mean
 from workbench.language.literals import fold_cast, number
+from workbench.language.type_names import named_type
 from workbench.logical import Expression, Literal
-from workbench.logical.decimals import MOST
 from workbench.logical.formats import escaped_like
-from workbench.logical.types import SQL_TYPES, can_cast, is_integer, is_temporal, type_name
+from workbench.logical.types import can_cast, is_integer, is_temporal, type_name
 from workbench.time import DAY, HOUR, MICROSECOND, MILLISECOND, MINUTE, SECOND, WEEK, parse_duration
 
 
@@ -76,11 +76,6 @@ _UNITS = {
     "week": WEEK, "day": DAY, "hour": HOUR, "minute": MINUTE, "second": SECOND, "millisecond": MILLISECOND,
     "microsecond": MICROSECOND,
 }  # fmt: skip
-#: Names that the parser takes for one of Spark's types, and what they are elsewhere.
-_OTHER_TYPES = {
-    "time": "`hour(t)` and `minute(t)` are parts of a timestamp, `date_format(t, 'HH:mm')` is text",
-    "uuid": "it is a `string` here",
-}
 _TRIMS = {"": "trim", "BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 _MONTHS = {"month": 1, "months": 1, "quarter": 3, "quarters": 3, "year": 12, "years": 12}
 _DATE_SHIFTS: dict[type[exp.Expr], str] = {exp.Add: "date_add", exp.Sub: "date_sub"}
@@ -238,41 +233,11 @@ def _cast(binder: Binder, node: exp.Expr) -> Expression:
 
 def _as_type(binder: Binder, node: exp.Expr, cast: exp.Expr, argument: Expression) -> Expression:
     """``argument`` with the type that ``cast`` names. Raises QueryError at ``node``."""
-    kind = cast.args["to"]
-    brackets = [each for each in kind.expressions if isinstance(each, exp.DataTypeParam)]
-    numbers = all(isinstance(each.this, exp.Literal) and not each.this.is_string for each in brackets)
-    written = kind.sql(dialect="spark").casefold() if numbers else kind.this.value.casefold()
-    if kind.meta.get("written") in _OTHER_TYPES:
-        word = kind.meta["written"]
-        raise binder.error(f"there is no type `{word}`", node, hint=_OTHER_TYPES[word])
-    target = SQL_TYPES.get(written) or _decimal_type(binder, kind)
-    if written in SQL_TYPES and brackets:
-        raise binder.error(
-            f"the type `{written}` takes nothing in brackets",
-            node,
-            hint="`left(s, 3)` cuts text, `round(x, 3)` numbers",
-        )
-    if target is None:
-        hint = did_you_mean(written, [*SQL_TYPES, "decimal"], "type")
-        raise binder.error(f"unknown or unsupported type `{written}`", node, hint=hint)
-    if not can_cast(argument.type, target):
-        raise binder.error(f"cannot convert `{type_name(argument.type)}` to `{type_name(target)}`", node)
     with binder.at(node):
+        target = named_type(cast.args["to"])
+        if not can_cast(argument.type, target):
+            raise QueryError(f"cannot convert `{type_name(argument.type)}` to `{type_name(target)}`")
         return fold_cast(argument, target, safe=bool(cast.args.get("safe")))
-
-
-def _decimal_type(binder: Binder, kind: exp.DataType) -> pa.DataType | None:
-    """``decimal``, ``decimal(p)`` and ``decimal(p, s)``; None for what is no decimal."""
-    if kind.this is not exp.DataType.Type.DECIMAL:
-        return None
-    given = [int(each.name) if each.name.isdigit() else -1 for each in kind.expressions]
-    precision, scale, *more = [*given, 0, 0][: max(len(given), 2)] if given else [10, 0]
-    if more or not 1 <= precision <= MOST or not 0 <= scale <= precision:
-        raise binder.error(
-            f"no decimals are `{kind.sql(dialect='spark').casefold()}`", kind,
-            hint=f"`decimal(p, s)` has up to p digits, {MOST} at most, s of them behind the point",
-        )  # fmt: skip
-    return pa.decimal128(precision, scale)
 
 
 def _extract(binder: Binder, node: exp.Expr) -> Expression:
