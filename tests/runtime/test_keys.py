@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.keys import Codes, number_keys, unite_keys
 
 
@@ -85,3 +87,22 @@ def test_combinations_that_would_be_too_many_are_numbered_as_they_come() -> None
     assert [column.to_pylist() for column in keys] == [[0, 99], [0, 99]]
     wide, columns_of_all = number_keys(columns, 3, 10_000)
     assert (len(columns_of_all[0]), wide.rows().tolist()) == (10_000, [0, 9_999, 0])
+
+
+@pytest.mark.parametrize("numbers", [[], [4], [1, 1, 3], [0, 1, 2, 3, 4, 4]])
+def test_key_columns_are_made_of_the_keys_that_are_asked_for(numbers: list[int], monkeypatch: Any) -> None:
+    """A stream whose keys come and go paid in every micro-batch for all keys that there had ever been."""
+    keys = [(None, 1), ("a", None), ("b", 2), ("🔑", 3), ("", 4)]
+    types = (pa.string(), pa.int32())
+    table = KeyTable(types)
+    table.number(
+        pa.record_batch(
+            [pa.array(column, kind) for column, kind in zip(zip(*keys, strict=True), types, strict=True)],
+            names=["x", "y"],
+        )
+    )
+    if len(numbers) < len(keys):
+        monkeypatch.setattr(table, "arrays", None)
+    columns = table.taken(np.array(numbers, np.int64))
+    assert [column.type for column in columns] == list(types)
+    assert list(zip(*(column.to_pylist() for column in columns), strict=True)) == [keys[n] for n in numbers]

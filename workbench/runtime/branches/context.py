@@ -250,7 +250,7 @@ class ContextWindows(Branch):
         partials = {
             index: tuple(column[:, 0].copy() for column in found.of(index)) for index in kind.assembly.partials
         }
-        keys = [column.take(pa.array(told.keys)) for column in self.table.arrays()]
+        keys = self.table.taken(told.keys)
         bounds = Bounds(told.starts, told.ends)
         return emit_cells(kind.alike, Cells(bounds, keys, partials, status, revisions, told.numbers))
 
@@ -258,7 +258,7 @@ class ContextWindows(Branch):
         """Take back the results of windows that there are no more."""
         if not len(gone.keys):
             return []
-        keys = [column.take(pa.array(gone.keys)) for column in self.table.arrays()]
+        keys = self.table.taken(gone.keys)
         status = np.zeros(len(gone.keys), np.int8)
         bounds = Bounds(gone.starts, gone.ends)
         return emit_cells(kind.alike, Cells(bounds, keys, {}, status, gone.revisions, gone.numbers))

@@ -156,7 +156,7 @@ class Filling:
             told, counts = cells[Fill.PREVIOUS if previous else Fill.NULL]
             rows, keys = np.nonzero(told)
             bounds = self._grid.bounds(low + rows)
-            columns = [column.take(pa.array(keys)) for column in store.table.arrays()]
+            columns = store.table.taken(keys)
             status = np.where(known[rows], Status.REVISED, Status.FINAL).astype(np.int8)
             blank = {n: self._fold.partials[n].monoid.blank(len(rows)) for n in self._read(user)}
             values, status = lower(user.entry, columns, blank, status)
@@ -219,7 +219,7 @@ class Filling:
         ranges = Ranges(np.zeros(len(distinct), np.int64), store.rows(bounds.starts), store.rows(bounds.ends))
         windows = assembler.assemble(self.assembly.fold, [self.assembly], ranges, store)
         partials = {n: tuple(field[place, keys] for field in windows.of(n)) for n in self._read(user)}
-        columns = [column.take(pa.array(keys)) for column in store.table.arrays()]
+        columns = store.table.taken(keys)
         return lower(user.entry, columns, partials, np.zeros(len(rows), np.int8))[0]
 
     def _begin(self, starts: Array, keys: Array, low: int) -> None:

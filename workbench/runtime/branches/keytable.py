@@ -50,9 +50,17 @@ class KeyTable:
 
     def arrays(self, first: int = 0, last: int | None = None) -> list[pa.Array]:
         """The key columns, in order of the keys' numbers, of the numbers ``[first, last)``."""
-        chosen = self._keys[first:last]
+        return self._columns(self._keys[first:last])
+
+    def _columns(self, chosen: Sequence[tuple[Any, ...]]) -> list[pa.Array]:
         columns = zip(*chosen, strict=True) if chosen else [[] for _ in self.types]
         return [pa.array(list(column), kind) for column, kind in zip(columns, self.types, strict=False)]
+
+    def taken(self, numbers: Array) -> list[pa.Array]:
+        """The key columns of some keys by number. What costs are those keys, not all that there have ever been."""
+        if len(numbers) >= len(self._keys):
+            return [column.take(pa.array(numbers)) for column in self.arrays()]
+        return self._columns([self._keys[number] for number in numbers.tolist()])
 
     def changes(self) -> dict[int, pa.RecordBatch]:
         """The blocks with a key that is not written yet, by number; they count as written from now on."""

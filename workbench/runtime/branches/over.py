@@ -67,7 +67,7 @@ class RowResults(Branch):
         self._changed = True
         if not len(passed.times):
             return []
-        keys = [column.take(pa.array(passed.keys)) for column in self.table.arrays()]
+        keys = self.table.taken(passed.keys)
         rows = len(passed.times)
         status, revisions = np.full(rows, Status.FINAL, np.int8), np.zeros(rows, np.int16)
         results: Emitted = []

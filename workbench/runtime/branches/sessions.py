@@ -141,7 +141,7 @@ class SessionWindows(Branch):
         for spans, status in ((withdrawn, np.zeros(len(withdrawn), np.int8)), (told, told.shown)):
             if len(spans):
                 partials = dict(enumerate(by_partial(spans.fields, self._kinds)))
-                keys = [column.take(pa.array(spans.keys)) for column in self.table.arrays()]
+                keys = self.table.taken(spans.keys)
                 bounds = Bounds(spans.starts, spans.ends - self._joins)
                 cells = Cells(bounds, keys, partials, status, spans.revisions, spans.starts)
                 results += emit_cells(self._alike, cells)
