@@ -143,6 +143,14 @@ def test_what_is_refused(text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(("value", "written"), [("1e30", "1" + "0" * 30), ("-1e-30", "-0." + "0" * 29 + "1")])
+def test_a_parameter_of_more_digits_than_python_computes_with(value: str, written: str) -> None:
+    statement = "SELECT count_if(w = {{large}}) AS n FROM rows GROUP BY window(ts, '1 hour')"
+    catalog = Catalog({"rows": STREAM}, parameters={"large": Decimal(value)})
+    (query,) = parse_queries(statement, catalog, name="q")
+    assert f"CAST('{written}' AS decimal(" in str(query.values[0].expression)
+
+
 def test_a_parameter_is_a_decimal_of_its_digits() -> None:
     statement = "SELECT count_if(p = {{price}}) AS n FROM rows GROUP BY window(ts, '1 hour')"
     catalog = Catalog({"rows": STREAM}, parameters={"price": Decimal("1.10")})

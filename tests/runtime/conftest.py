@@ -3,7 +3,13 @@
 ``tests/codegen`` shows that both variants agree, ``test_compiled.py`` runs a plan on the compiled one.
 """
 
+from collections.abc import Iterator
+
 import pytest
+import user_windows
+
+import workbench
+from workbench.logical.user_windows import WINDOW_TYPES
 
 
 @pytest.fixture(autouse=True, scope="package")
@@ -11,3 +17,12 @@ def array_code() -> object:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINQUERY_KERNELS", "generic")
         yield
+
+
+@pytest.fixture(scope="module")
+def own_window_types() -> Iterator[None]:
+    """The types of :mod:`user_windows` by their names, for a module."""
+    for name, cls in user_windows.ALL.items():
+        workbench.window_type(name, cls)
+    yield
+    WINDOW_TYPES._latest.clear()

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 import pytest
-import user_windows
 from answers import answer_of, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SCHEMA, SECOND, streams
 
-import workbench
 from workbench.language import parse_queries
 from workbench.logical import Stream, Workload
-from workbench.logical.user_windows import WINDOW_TYPES
 from workbench.plan import compile_workload
 from workbench.runtime.engine import Engine
 from workbench.runtime.reference import reference
@@ -29,12 +24,7 @@ FORMS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _types() -> Iterator[None]:
-    for name, cls in user_windows.ALL.items():
-        workbench.window_type(name, cls)
-    yield
-    WINDOW_TYPES._latest.clear()
+pytestmark = pytest.mark.usefixtures("own_window_types")
 
 
 def start(*forms: str, delay: float = 0, lateness: float = 0) -> tuple[Workload, Engine]:

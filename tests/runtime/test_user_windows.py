@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from workbench.errors import DataError, QueryError
 from workbench.language import parse_queries, query, sql_of
 from workbench.language.builder import count
 from workbench.logical import Stream, Workload
-from workbench.logical.user_windows import WINDOW_TYPES
 from workbench.plan import SharedPlan, compile_workload, explain
 from workbench.runtime import BucketOperator
 from workbench.runtime.engine import Engine
@@ -41,12 +39,7 @@ PAIRS = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _types() -> Iterator[None]:
-    for name, cls in user_windows.ALL.items():
-        workbench.window_type(name, cls)
-    yield
-    WINDOW_TYPES._latest.clear()
+pytestmark = pytest.mark.usefixtures("own_window_types")
 
 
 def workload(forms: list[str], delay: int = 0, lateness: int = 0, keyed: bool = True) -> Workload:

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from workbench.errors import QueryError, Span, did_you_mean
 from workbench.language.sql import SqlText
-from workbench.logical.decimals import MOST, type_of_literal
+from workbench.logical.decimals import MOST, plain, type_of_literal
 from workbench.time import format_duration
 
 #: The most values that one list may have: each is a constant of the plan.
@@ -197,9 +197,8 @@ def _decimal(value: Decimal) -> exp.Expr:
     digits = len(value.as_tuple().digits)
     if not value.is_finite() or max(digits, -int(value.as_tuple().exponent), value.adjusted() + 1) > MOST:
         raise QueryError(f"is `{value}`, which is no decimal of up to {MOST} digits")
-    plain = value if int(value.as_tuple().exponent) <= 0 else value.quantize(Decimal(1))
-    kind = type_of_literal(plain)
-    return _cast(f"{plain:f}", f"decimal({kind.precision}, {kind.scale})")
+    kind = type_of_literal(plain(value))
+    return _cast(f"{value:f}", f"decimal({kind.precision}, {kind.scale})")
 
 
 def _cast(text: str, kind: str) -> exp.Expr:

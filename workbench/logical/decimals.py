@@ -1,7 +1,7 @@
 """The types of decimals, as Spark's ANSI rules have them: how two of them meet, and what arithmetic makes of them.
 
 A ``decimal(p, s)`` has up to ``p`` digits, ``s`` of them behind the point. An integer beside one is a decimal without
-digits behind the point, a constant one with as many digits as it is written with.
+digits behind the point, a constant one has its own digits.
 """
 
 from __future__ import annotations
@@ -37,10 +37,15 @@ def decimal_of(kind: pa.DataType) -> pa.DataType:
 
 
 def literal_decimal(value: int | float) -> Decimal | None:
-    """A constant number with the digits that it is written with; None for one that no decimal is, such as 1e30."""
-    found = Decimal(f"{Decimal(repr(value)):f}")
+    """A constant number with its own digits, 1.10 as 1.1; None for one that no decimal is, such as 1e30."""
+    found = plain(Decimal(repr(value)))
     fits = abs(value) < _EXPONENT and max(len(found.as_tuple().digits), -int(found.as_tuple().exponent)) <= MOST
     return found if fits or isinstance(value, int) else None
+
+
+def plain(value: Decimal) -> Decimal:
+    """A finite value without an exponent: 1E+3 is 1000. Exact, whatever the precision of the thread's context."""
+    return Decimal(f"{value:f}")
 
 
 def type_of_literal(value: Decimal) -> pa.DataType:

@@ -11,7 +11,7 @@ import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,8 @@ from workbench.algebra import user
 from workbench.algebra.aggregates import Operands
 from workbench.errors import DataError
 
+#: Digits to compute decimals with: twice those that one may have, and some.
+_DIGITS = 80
 #: Event time in microseconds and the values of the arguments.
 Row = tuple[int, tuple[Any, ...]]
 
@@ -61,7 +63,8 @@ def _sum(values: list[Any]) -> Any:
     if not values:
         return None
     if isinstance(values[0], Decimal):
-        return sum(values)
+        with localcontext(prec=_DIGITS):
+            return sum(values)
     if isinstance(values[0], int):
         total = sum(values)
         if not -(2**63) <= total < 2**63:
@@ -89,7 +92,8 @@ def _average(values: list[Any]) -> Any:
     if not values:
         return None
     if isinstance(values[0], Decimal):
-        return (sum(values) / len(values)).quantize(values[0].scaleb(-4), ROUND_HALF_UP)
+        with localcontext(prec=_DIGITS):
+            return (sum(values) / len(values)).quantize(values[0].scaleb(-4), ROUND_HALF_UP)
     return (sum(values) if isinstance(values[0], int) else float_sum(values)) / len(values)
 
 

@@ -186,14 +186,16 @@ class SharedStream:
 
         Where that was interrupted, once more does the rest. Inside a sink it may return before that is done.
         """
-        if not self._lock.acquire(blocking=not self._delivering.is_mine):
-            # Whoever has the lock may be waiting for the micro-batch, which waits for the sink.
+        if not self._delivering.is_mine:
+            with self._lock:
+                self._remove(names)
+        elif self._lock.acquire(blocking=False):
+            try:
+                self._remove(names)
+            finally:
+                self._lock.release()
+        else:  # whoever has the lock may be waiting for the micro-batch, which waits for the sink
             threading.Thread(target=self.remove, args=names, name="winquery remove", daemon=True).start()
-            return
-        try:
-            self._remove(names)
-        finally:
-            self._lock.release()
 
     def _remove(self, names: tuple[str, ...]) -> None:
         gone = [name for name in names if name in self._queries]
