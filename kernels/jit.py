@@ -8,14 +8,8 @@ from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
 
-import numba
-from numba.core import errors
-from numba.core.caching import FunctionCache
-from numba.core.registry import cpu_target
-from numba.core.runtime import rtsys
-from numba.extending import overload, register_jitable
-
 from workbench.kernels import combine
+from workbench.kernels.compiler import FunctionCache, cpu_target, errors, numba, overload, register_jitable, rtsys
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -14,12 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from llvmlite.binding import get_host_cpu_features
-from numba.core import types
-from numba.core.cgutils import get_or_insert_function
-from numba.extending import intrinsic
 
+from workbench.kernels.compiler import cgutils, get_host_cpu_features, intrinsic, ir, types
 from workbench.kernels.frames import place
 from workbench.kernels.jit import jit
 
@@ -81,7 +77,7 @@ def _note_typed(context: Any, times: Any, row: Any, starts: Any, moments: Any, f
             place, width = builder.gep(target, [found]), values.type.element.width
             kind = ir.FunctionType(ir.VoidType(), [values.type, place.type, begins.type])
             store = f"llvm.masked.compressstore.v{_LANES}i{width}"
-            builder.call(get_or_insert_function(builder.module, kind, store), [values, place, begins])
+            builder.call(cgutils.get_or_insert_function(builder.module, kind, store), [values, place, begins])
         return builder.ctpop(builder.zext(builder.bitcast(begins, ir.IntType(_LANES)), _I64))
 
     return types.uint64(times, types.uint64, starts, moments, types.uint64), generate

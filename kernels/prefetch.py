@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
+from workbench.kernels.compiler import intrinsic, ir, types
 
 _I32, _BYTES = ir.IntType(32), ir.IntType(8).as_pointer()
 _PREFETCH = ir.FunctionType(ir.VoidType(), [_BYTES, _I32, _I32, _I32])

@@ -11,10 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
-
+from workbench.kernels.compiler import cgutils, intrinsic, ir, types
 from workbench.kernels.jit import jit
 from workbench.kernels.streaming import beyond
 

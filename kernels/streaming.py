@@ -11,12 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from llvmlite.binding import get_host_cpu_features
-from numba.core import types
-from numba.core.cgutils import get_or_insert_function
-from numba.extending import intrinsic
 
+from workbench.kernels.compiler import cgutils, get_host_cpu_features, intrinsic, ir, types
 from workbench.kernels.jit import jit
 
 Array = npt.NDArray[Any]
@@ -109,7 +105,7 @@ def _permuted(builder: Any, read: Any, first: Any) -> Any:
     begins = builder.insert_element(places(ir.Undefined), begin, _I32(0))
     begins = builder.shuffle_vector(begins, places(ir.Undefined), ir.VectorType(_I32, 8)([0] * 8))
     kind = ir.FunctionType(line, [line, places])
-    permute = get_or_insert_function(builder.module, kind, "llvm.x86.avx512.permvar.df.512")
+    permute = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.permvar.df.512")
     return builder.call(permute, [_loaded(builder, builder.gep(read, [begin]), line, 8), builder.sub(owners, begins)])
 
 

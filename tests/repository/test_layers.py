@@ -108,6 +108,17 @@ def test_the_check_itself(source: str, expected: list[str]) -> None:
     assert upward(source, "workbench.plan.share", "workbench.plan") == expected
 
 
+def test_numba_is_imported_in_one_place(root: Path) -> None:
+    """Threads that import parts of it at once break each other's imports."""
+    importing = {
+        name
+        for name, path in modules(root)
+        for _, other in imports(ast.parse(path.read_text(encoding="utf-8")), "")
+        if other.split(".")[0] in ("numba", "llvmlite")
+    }
+    assert importing == {"workbench.kernels.compiler"}
+
+
 @pytest.mark.parametrize("name", ["kernels", "widgets"])
 def test_kernels_and_widgets_are_seen_through_symlinks(root: Path, name: str) -> None:
     link = root / "workbench" / name

@@ -44,6 +44,20 @@ def test_a_crashed_worker_is_placed() -> None:
     assert root_cause(text) == "a Python worker crashed: Segmentation fault in `fold` (/x/kernels/fold.py, line 7)"
 
 
+def test_the_place_of_a_crash_is_in_the_thread_that_crashed() -> None:
+    """Workers that hold state have threads that wait to be asked for it, and faulthandler tells of those first."""
+    waiting = (
+        "Python worker exited unexpectedly (crashed): Fatal Python error: Segmentation fault\n\n"
+        "Thread 0x00007 (most recent call first):\n"
+        '  File "/py/socket.py", line 294 in accept\n  File "/py/threading.py", line 982 in run\n\n'
+    )
+    crashed = 'Current thread 0x00008 (most recent call first):\n  File "/x/y.py", line 7 in crash\n'
+    assert root_cause(waiting + crashed) == "a Python worker crashed: Segmentation fault in `crash` (/x/y.py, line 7)"
+    outside = "Current thread 0x00008 (most recent call first):\n  <no Python frame>\n"
+    for text in (waiting, waiting + outside):
+        assert root_cause(text) == "a Python worker crashed: Segmentation fault"
+
+
 def test_without_python_the_innermost_java_cause_counts() -> None:
     text = (
         "org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED] ...\n\tat a.b.C(C.scala:1)\n"

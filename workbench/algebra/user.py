@@ -238,7 +238,7 @@ def state_of(entry: Definition) -> Any:
 
 def _obstacle(entry: Definition) -> str | None:
     """Why the functions cannot be compiled, in a few words, or None if they can."""
-    from numba.core.errors import NumbaError
+    from workbench.kernels.compiler import errors
 
     functions = _functions(entry, compiled=True)
     identity = [np.dtype(dtype).type(value) for _, dtype, value in entry.fields]
@@ -250,7 +250,7 @@ def _obstacle(entry: Definition) -> str | None:
     for function, values in calls:
         try:
             function(*values)
-        except NumbaError as error:
+        except errors.NumbaError as error:
             return telling(str(error)) or type(error).__name__
         except (ArithmeticError, ValueError):  # compiled, and the identity is outside of its domain
             continue

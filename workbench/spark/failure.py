@@ -15,7 +15,12 @@ _SLOW = "Timed out while waiting for the Python worker to connect back"
 #: How lines begin that Spark puts behind the message of an error.
 _BEHIND = ("\tat ", "Driver stacktrace", "JVM stacktrace", " SQLSTATE: ", "=== Streaming Query ===")
 _CRASH = re.compile(r"Fatal Python error: (?P<what>.*)")
-_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>\S+)')
+#: The innermost frame of the thread that crashed, which is told after the threads that only waited.
+_CRASHED_IN = re.compile(
+    r"^Current thread .*\n"
+    r'\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<function>\S+)',
+    re.MULTILINE,
+)
 
 
 def root_cause(text: str) -> str:
@@ -26,7 +31,7 @@ def root_cause(text: str) -> str:
     """
     crash = _CRASH.search(text)
     if crash is not None:
-        frame = _FRAME.search(text, crash.end())
+        frame = _CRASHED_IN.search(text, crash.end())
         place = f" in `{frame['function']}` ({frame['file']}, line {frame['line']})" if frame else ""
         return f"a Python worker crashed: {crash['what'].strip()}{place}"
     if _TRACE in text:
