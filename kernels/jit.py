@@ -58,7 +58,19 @@ def jit(function: F, *, keep: bool = True) -> F:
     """
     if keep and function.__closure__ and "<locals>" in function.__qualname__:
         raise ValueError(f"all kernels of a factory have one name, `{function.__qualname__}`")
-    compiled: F = numba.njit(nogil=True, error_model="numpy")(function)
+    return _compiled(function, keep)
+
+
+def bare(function: F) -> F:
+    """As :func:`jit`, for one that creates no arrays: it counts no references to those that it is given.
+
+    They live as long as the call. In a kernel over many short slices the counting is a twentieth of the time.
+    """
+    return _compiled(function, True, _nrt=False)
+
+
+def _compiled(function: F, keep: bool, **options: bool) -> F:
+    compiled: F = numba.njit(nogil=True, error_model="numpy", **options)(function)
     if keep:
         # numba: "no locator available", where neither the source folder nor the user's is writable.
         with suppress(RuntimeError):

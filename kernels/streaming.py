@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from workbench.kernels.compiler import cgutils, get_host_cpu_features, intrinsic, ir, types
-from workbench.kernels.jit import jit
+from workbench.kernels.jit import bare
 
 Array = npt.NDArray[Any]
 
@@ -124,39 +124,51 @@ _copy_line: Any = intrinsic(_copy_line_typed)
 settle: Any = intrinsic(_settle_typed)
 
 
-def _lines(out: Array) -> tuple[int, int]:
-    """Between which elements ``out`` is whole lines, each of which is one store instead of eight."""
+def _lines(out: Array, begin: int, end: int) -> tuple[int, int, int]:
+    """The lines ``[first, last)`` of ``out`` from ``begin`` on that are whole before ``end``, and where the first is.
+
+    Each is one store instead of eight. ``begin`` is 0 or the last ``last``.
+    """
+    line = _LINE // out.itemsize
     head = min((-out.ctypes.data % _LINE) // out.itemsize, out.size)
-    return head, out.size - (out.size - head) % (_LINE // out.itemsize)
+    first = max(begin, head)
+    return first, first + max(end - first, 0) // line * line, head
 
 
-_whole = jit(_lines)
+_whole = bare(_lines)
 
 
-def _stream(values: Array, out: Array) -> None:
-    """``out[:] = values``, past the caches; :func:`settle` after the last one."""
-    head, behind = _whole(out)
-    for j in range(head):
-        _write(out, np.uint64(j), values[j])
-    for j in range(head, behind, _LINE // out.itemsize):
+def _stream(values: Array, out: Array, begin: int, end: int) -> int:
+    """``out[begin:end] = values[begin:end]``, past the caches; where to go on, and :func:`settle` after the last one.
+
+    What is no whole line is left until ``end`` is that of ``out``.
+    """
+    first, last, head = _whole(out, begin, end)
+    for j in range(first, last, _LINE // out.itemsize):
         _copy_line(out, np.uint64(j), values)
-    for j in range(behind, out.size):
-        _write(out, np.uint64(j), values[j])
+    if end == out.size:
+        for j in range(head):
+            _write(out, np.uint64(j), values[j])
+        for j in range(last, end):
+            _write(out, np.uint64(j), values[j])
+    return last
 
 
-def _deal(values: Array, owners: Array, out: Array) -> None:
+def _deal(values: Array, owners: Array, out: Array, begin: int, end: int) -> int:
     """``out[j] = values[owners[j]]``, likewise.
 
     ``owners`` begin with 0, and none is less than the one before it or more than one further. There is room for a
     line of values behind those that are owned.
     """
-    head, behind = _whole(out)
-    for j in range(head):
-        _write(out, np.uint64(j), values[np.uint64(owners[j])])
-    for j in range(head, behind, _LINE // out.itemsize):
+    first, last, head = _whole(out, begin, end)
+    for j in range(first, last, _LINE // out.itemsize):
         _write_line(out, np.uint64(j), values, owners)
-    for j in range(behind, out.size):
-        _write(out, np.uint64(j), values[np.uint64(owners[j])])
+    if end == out.size:
+        for j in range(head):
+            _write(out, np.uint64(j), values[np.uint64(owners[j])])
+        for j in range(last, end):
+            _write(out, np.uint64(j), values[np.uint64(owners[j])])
+    return last
 
 
-stream, deal = jit(_stream), jit(_deal)
+stream, deal = bare(_stream), bare(_deal)

@@ -85,7 +85,7 @@ def _limit(rows: int) -> float:
         for low in range(begin, end, 2048):
             high = min(low + 2048, end)
             for column in range(out.shape[0]):
-                stream(values[low:high], out[column, low:high])
+                stream(values[low:high], out[column, low:high], 0, high - low)
 
     compiled, seconds = jit(write, keep=False), []
     values, out = np.ones(rows), np.zeros((len(SIZES), rows))

@@ -77,8 +77,10 @@ def test_the_next_moment_is_the_first_that_begins_there_or_later(rows: list[tupl
     assert next_moment(np.array([time for _, time in rows]), np.array([*runs, len(rows)]), row) == expected
 
 
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.integers(0, 3))
-def test_every_row_has_the_value_of_its_moment_and_no_other_row_is_touched(sizes: list[int], before: int) -> None:
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=20), st.integers(0, 3), st.integers(1, 30))
+def test_every_row_has_the_value_of_its_moment_and_no_other_row_is_touched(
+    sizes: list[int], before: int, step: int
+) -> None:
     at = np.cumsum([before, *sizes]).astype(np.int32)
     values = np.arange(len(sizes)) + 10.0
     whole: Any = np.full(int(at[-1]) + 4, -1.0)
@@ -86,9 +88,13 @@ def test_every_row_has_the_value_of_its_moment_and_no_other_row_is_touched(sizes
     dealt: Any = np.full(int(at[-1]) + 4, -1.0)
     owners = np.full(int(at[-1]) - before + 3, -1, np.int16)
     own(at, owners)
-    deal(np.append(values, np.full(8, np.nan)), owners, dealt[before : at[-1]])  # with room for a line
-    streamed = np.full(len(values) + 2, -1.0)
-    stream(values, streamed[1:-1])
+    rows, room = int(at[-1]) - before, np.append(values, np.full(8, np.nan))  # for a line
+    sent = 0
+    for ready in [*range(0, rows, step), rows]:
+        sent = deal(room, owners, dealt[before : at[-1]], sent, ready)
+    streamed, sent = np.full(len(values) + 2, -1.0), 0
+    for ready in [*range(0, len(values), step), len(values)]:
+        sent = stream(values, streamed[1:-1], sent, ready)
     assert streamed.tolist() == [-1.0, *values, -1.0]
     expected = (
         [-1.0] * before + [value for value, n in zip(values, sizes, strict=True) for _ in range(n)] + [-1.0] * 4

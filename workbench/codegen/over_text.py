@@ -33,6 +33,8 @@ _NEAR_TILE, _TILE = 1024, 2048
 _LINE = 8
 #: Rows of the moments of a tile up to which each is dealt its result; where there are more, they are spread.
 _ROWS = 4 * _TILE
+#: Results at a time: while some are on their way to memory, the next ones are computed.
+_STEP = 128
 #: Windows that begin one after the other, or at the same row, from which on they are told by two bounds.
 _REGULAR = 32
 
@@ -41,6 +43,7 @@ def stacks_source(kind: PartialKind) -> str:
     """``over(first, last, x.., unit.., o..)``."""
     t = KernelText(kind)
     t.stack_room("    ")
+    t.stack_start("    ")
     t("    i = 0")
     t.stacks("    ", "first.size", "o#")
     return t.text("over", ["first", "last", "x#", "unit#", "o#"], "behind")
@@ -52,6 +55,7 @@ def near_source(kind: PartialKind) -> str:
     t("    reached = first_low(times, runs, by_time, preceding, begin)")
     t(f"    first, last = np.empty({_NEAR_TILE}, np.int64), np.empty({_NEAR_TILE}, np.int64)")
     t.stack_room("    ")
+    t.stack_start("    ")
     t("    start = begin", "    while start < end:", f"        stop = min(start + {_NEAR_TILE}, end)")
     t("        i, count = 0, stop - start")
     t("        reached = fill_first(times, runs, by_time, preceding, reached, start, stop, first)")
@@ -106,9 +110,11 @@ def shared_source(kind: PartialKind) -> str:
     Rows ``[begin, end)``; ``o[q, i - origin]`` is the window of row ``i`` by frame ``q``. ``mean``: of a sum of
     floats, the quotient of it and the window's number of rows. ``wide``: where moments stand for rows, results are
     those of rows all the same, row ``i`` at ``o[q, i - origin]``.
+
+    All but the room for a tile is in a function that creates no arrays.
     """
-    t = KernelText(kind)
-    _opening(t)
+    t, means = KernelText(kind), kind.name == "sum_float"
+    t.stack_start("    ")
     t(
         "    run, start = place(runs, 0, runs.size, begin + 1) - 1, begin",
         "    while start < end:",
@@ -119,18 +125,23 @@ def shared_source(kind: PartialKind) -> str:
         "        tied = fill_last(times, runs, not at.size, start, stop, peers)",
         "        if tied:",
         "            fill_last(times, runs, False, start, stop, ends)",
+        "        head, rows = start - origin, count",
     )
-    if kind.name == "sum_float":
+    if means:
         t(
-            "        rows = at[stop] - at[start] if wide and at.size else 0",
-            f"        if 0 < rows <= {_ROWS}:",
+            "        if wide and at.size:",
+            "            head, rows = at[start] - origin, at[stop] - at[start]",
+            f"        dealt = wide and at.size and rows <= {_ROWS}",
+            "        if dealt:",
             "            own(at[start:stop + 1], owners)",
             "        if mean:",
             "            row_ends(at, start, tails[:count])",
         )
+    t("        for q in range(frames):", "            i, last = 0, ends if tied and not by_time[q] else peers")
+    t.each("            d# = o#[q, head:head + rows]")
+    if means:
+        t("            sent, ready = 0, 0")
     t(
-        "        for q in range(frames):",
-        "            i, last = 0, ends if tied and not by_time[q] else peers",
         "            while i < count:",
         "                row, low, m, moves = start + i, lows[q], 0, 0",
         "                if not tied or not by_time[q]:",
@@ -143,41 +154,37 @@ def shared_source(kind: PartialKind) -> str:
     _regular(t)
     t("                else:")
     _irregular(t)
-    if kind.name == "sum_float":
-        _wide(t)
-    t("            else:" if kind.name == "sum_float" else "            if True:")
+    if means:
+        t(
+            "            if wide and at.size and not dealt:",
+            "                spread(w0[:count], at[start:stop + 1], d0)",
+            "            elif dealt:",
+            "                deal(w0, owners, d0, sent, rows)",
+            "            elif wide:",
+            "                stream(w0, d0, sent, rows)",
+        )
+    t("            else:" if means else "            if True:")
     # Not as an assignment of slices: for the text of its error numba compiles all its strings, a third of the time.
-    t.each("                d# = o#[q, start - origin:stop - origin]")
     t("                for j in range(count):")
     t.each("                    d#[j] = w#[j]")
     t("        start = stop")
-    if kind.name == "sum_float":
+    if means:
         t("    if wide:", "        settle()")
     parameters = ["times", "runs", "at", "steps", "index", "shift", "by_time", "preceding", "x#", "p#", "s#", "unit#"]
     parameters += ["chunk", "begin", "end", "mean", "wide", "origin", "o#"]
-    names = "behind, fill_first, fill_last, first_low, look_up, place, regular"
-    text = t.text("over", parameters, names)
-    if kind.name != "sum_float":
-        return text
-    peers, streaming = "own, row_ends, spread", "deal, settle, stream"
-    more = f"from workbench.kernels.peers import {peers}\nfrom workbench.kernels.streaming import {streaming}"
-    return text.replace("\n", f"\n{more}\n", 1)
+    head = t.head("behind, fill_first, fill_last, first_low, look_up, place, regular")
+    if means:
+        head.append("from workbench.kernels.peers import own, row_ends, spread")
+        head.append("from workbench.kernels.streaming import deal, settle, stream")
+    opening, room = _opening(kind)
+    opening(f"    tiles({t.named([*parameters, *room])})")
+    tiles = t.function("tiles", [*parameters, *room], compiled="bare")
+    return "\n".join([*head, tiles, opening.function("over", parameters), ""])
 
 
-def _wide(t: KernelText) -> None:
-    """What is made of a tile to where it stands in the end, each moment's to its rows."""
-    t(
-        f"            if wide and rows > {_ROWS}:",
-        "                spread(w0[:count], at[start:stop + 1], o0[q, at[start] - origin:at[stop] - origin])",
-        "            elif wide and at.size:",
-        "                deal(w0[:count], owners[:rows], o0[q, at[start] - origin:at[stop] - origin])",
-        "            elif wide:",
-        "                stream(w0[:count], o0[q, start - origin:stop - origin])",
-    )
-
-
-def _opening(t: KernelText) -> None:
+def _opening(kind: PartialKind) -> tuple[KernelText, list[str]]:
     """What is kept for each frame: where the last one began, and the stacks over chunks; and room for one tile."""
+    t = KernelText(kind)
     t(
         "    frames = preceding.size",
         f"    first, peers = np.empty({_TILE}, np.int64), np.empty({_TILE}, np.int64)",
@@ -191,25 +198,48 @@ def _opening(t: KernelText) -> None:
     )
     t.each("    front# = np.empty((frames, room), x#.dtype)")
     t.each("    back# = np.empty(frames, x#.dtype)")
-    t.each(f"    w#, held# = np.empty({_TILE + _LINE}, x#.dtype), np.empty({_TILE}, x#.dtype)")
-    if t.kind.name == "sum_float":
+    t.each(f"    w#, held# = np.empty({_TILE + _LINE}, x#.dtype), np.empty({_STEP}, x#.dtype)")
+    t.stack_room("    ", "chunk + 1")
+    names = ["frames", "first", "peers", "ends", "lows", "bases", "tops", "dones"]
+    names += ["front#", "back#", "w#", "held#", "f#", "g#"]
+    if kind.name == "sum_float":
         t(f"    owners, tails = np.empty({_ROWS + 3}, np.int16), np.empty({_TILE}, np.float64)")
-    t.stack_room("    ")
+        names += ["owners", "tails"]
+    return t, names
 
 
 def _regular(t: KernelText) -> None:
-    """The windows of ``m`` rows that begin at ``low``, all of them or one row further each, and end with the row."""
-    _between(t, " " * 20)
-    t.each("                    k#, l#, r# = s#[low:low + m], p#[row:row + m], w#[i:i + m]")
+    """The windows of ``m`` rows that begin at ``low``, all of them or one row further each, and end with the row.
+
+    In steps: what has been made in one is sent off to memory when the next one is made, which needs no memory.
+    """
     means = t.kind.name == "sum_float"
+    _between(t, " " * 20)
+    t.each("                    h# = s#[low]")
+    if means:
+        t("                    before, length = np.float64(at[low] if at.size else low), np.float64(row + 1 - low)")
+    t(
+        f"                    for b in range(0, m, {_STEP}):",
+        f"                        n, here, lead = min({_STEP}, m - b), row + b, low + moves * b",
+    )
+    t.each("                        k#, l#, r# = s#[lead:lead + n], p#[here:here + n], w#[i:i + n]")
     if means:
         _means(t)
-    t(f"                    if not {'(moves or mean)' if means else 'moves'}:")
-    t.each("                        k# = held#[:m]")
-    t.each("                        k#[:] = s#[low]")
-    t(f"                    for j in range({'0 if mean else m' if means else 'm'}):")
-    t.merge(" " * 24, "r#[j]", "k#[j]", "y#", "l#[j]")
-    t("                    lows[q] = low + moves * (m - 1)", "                    i += m")
+    t(f"                        if not {'(moves or mean)' if means else 'moves'}:")
+    t.each("                            k# = held#[:n]")
+    t.each("                            k#[:] = h#")
+    t(f"                        for j in range({'0 if mean else n' if means else 'n'}):")
+    t.merge(" " * 28, "r#[j]", "k#[j]", "y#", "l#[j]")
+    t("                        i += n")
+    if means:
+        t(
+            "                        if dealt:",
+            "                            sent = deal(w0, owners, d0, sent, ready)",
+            "                            ready = at[start + i] - at[start]",
+            "                        elif wide and not at.size:",
+            "                            sent, ready = stream(w0, d0, sent, ready), i",
+        )
+    t("                    lows[q] = low + moves * (m - 1)")
 
 
 def _means(t: KernelText) -> None:
@@ -219,13 +249,11 @@ def _means(t: KernelText) -> None:
     """
 
     def divided(condition: str, first: str, number: str) -> None:
-        t(f"                    {condition}:", "                        for j in range(m):")
-        t.merge(" " * 28, "z#", first, "y#", "l#[j]")
-        t(f"                            r0[j] = z0 / {number}")
+        t(f"                        {condition}:", "                            for j in range(n):")
+        t.merge(" " * 32, "z#", first, "y#", "l#[j]")
+        t(f"                                r0[j] = z0 / {number}")
 
-    t.each("                    h# = s#[low]")
-    t("                    close, before = tails[i:i + m], np.float64(at[low] if at.size else low)")
-    t("                    open_, length = at[low:low + m], np.float64(row + 1 - low)")
+    t("                        close, open_ = tails[i:i + n], at[lead:lead + n]")
     divided("if mean and not moves", "h#", "(close[j] - before)")
     divided("elif mean and at.size", "k#[j]", "(close[j] - np.float64(open_[j]))")
     divided("elif mean", "k#[j]", "length")
@@ -250,7 +278,7 @@ def _irregular(t: KernelText) -> None:
         "                        until = place(last, i, count, (tail + 1) * chunk + 1)",
         "                        if inner > tail:",
     )
-    t.stacks(" " * 28, "until", "w#")
+    t.stacks(" " * 28, "until", "w#", grow=False)
     t(
         "                            continue",
         "                        until = place(first, i, until, inner * chunk)",

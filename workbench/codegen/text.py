@@ -71,13 +71,13 @@ class KernelText:
         self.merge(indent + "    ", f"{carry}#", "u#[e]", f"{carry}#")
         self.lines += [f"{indent}    v{j}[e] = {carry}{j}" for j in self.fields]
 
-    def stacks(self, indent: str, limit: str, out: str) -> None:
+    def stacks(self, indent: str, limit: str, out: str, *, grow: bool = True) -> None:
         """TwoStacks over rows: the windows ``[first[i], last[i])`` of ``x`` from ``i`` to ``limit``, to ``out[i]``.
 
         Neither end ever descends, and a window may be empty. The front stack is a scan of the rows ``[base, top)``
         back to front; until a window begins behind it, the rows ``[top, done)`` and those that join go through one
         scan on the other side. So all is done in loops that neither branch nor wait. :meth:`stack_room` goes before
-        it, with ``top = -1``.
+        it, with ``top = -1``; without ``grow`` it is enough.
         """
         at = indent + "    "
         self(
@@ -90,15 +90,18 @@ class KernelText:
         self.merge(f"{at}        ", "z#", "x#[j]", "z#")
         self.each(f"{at}    {out}[i] = z#")
         self(f"{at}    i += 1", f"{at}    continue", f"{at}if low >= top:")
-        self(f"{at}    base, top, done = low, high, high", f"{at}    if high - low >= f0.size:")
-        self.each(f"{at}        f# = np.empty(2 * (high - low), x#.dtype)")
+        self(f"{at}    base, top, done = low, high, high")
+        if grow:
+            self(f"{at}    if high - low >= f0.size:")
+            self.each(f"{at}        f# = np.empty(2 * (high - low), x#.dtype)")
         self.each(f"{at}    b# = unit#[0]")
         self.each(f"{at}    z# = unit#[0]")
         self.suffix(f"{at}    ", "x#[low:high]", "f#[:high - low]", "z")
         self.each(f"{at}    f#[high - low] = unit#[0]")
         self(f"{at}to = behind(first, i, {limit}, top)", f"{at}joined = last[to - 1] - done")
-        self(f"{at}if joined >= g0.size:")
-        self.each(f"{at}    g# = np.empty(2 * joined + 1, x#.dtype)")
+        if grow:
+            self(f"{at}if joined >= g0.size:")
+            self.each(f"{at}    g# = np.empty(2 * joined + 1, x#.dtype)")
         self.each(f"{at}g#[0] = b#")
         self.prefix(at, "x#[done:done + joined]", "g#[1:joined + 1]", "b")
         self.each(f"{at}b# = g#[joined]")
@@ -106,17 +109,31 @@ class KernelText:
         self.merge(f"{at}    ", f"{out}[j]", "f#[np.uint64(first[j] - base)]", "g#[np.uint64(last[j] - done)]")
         self(f"{at}i, done = to, done + joined")
 
-    def stack_room(self, indent: str) -> None:
-        """Room for :meth:`stacks`, which makes more where it needs more."""
-        self.each(f"{indent}f#, g# = np.empty(256, x#.dtype), np.empty(256, x#.dtype)")
+    def stack_room(self, indent: str, rows: str = "256") -> None:
+        """Room for :meth:`stacks`, ``f#`` and ``g#``."""
+        self.each(f"{indent}f#, g# = np.empty({rows}, x#.dtype), np.empty({rows}, x#.dtype)")
+
+    def stack_start(self, indent: str) -> None:
+        """Where :meth:`stacks` begin."""
         self.each(f"{indent}b# = unit#[0]")
         self(f"{indent}base, top, done = 0, -1, 0")
 
     def text(self, name: str, parameters: Sequence[str], frames: str = "") -> str:
         """The whole text; ``frames`` are names that it uses of ``kernels/frames.py``."""
-        names = [p.replace("#", str(j)) for p in parameters for j in (self.fields if "#" in p else [0])]
+        return "\n".join([*self.head(frames), self.function(name, parameters), ""])
+
+    def named(self, names: Sequence[str]) -> str:
+        """A list of names in which ``#`` stands for each field."""
+        return ", ".join(p.replace("#", str(j)) for p in names for j in (self.fields if "#" in p else [0]))
+
+    def function(self, name: str, parameters: Sequence[str], compiled: str = "jit") -> str:
+        """The lines as a function."""
+        return "\n".join([f"@{compiled}", f"def {name}({self.named(parameters)}):", *self.lines])
+
+    def head(self, frames: str = "") -> list[str]:
+        """What functions of the kind need before them."""
         head = ["import numpy as np", "from workbench.kernels import combine, scan"]
-        head.append("from workbench.kernels.jit import jit")
+        head.append("from workbench.kernels.jit import bare, jit")
         if frames:
             head.append(f"from workbench.kernels.frames import {frames}")
         head.append(
@@ -126,7 +143,7 @@ class KernelText:
             head.append(self._bound("invert", self.kind.invert))
         if self.scan:
             head += [f"prefix = scan.prefix_{self.scan}", f"suffix = scan.suffix_{self.scan}"]
-        return "\n".join([*head, "@jit", f"def {name}({', '.join(names)}):", *self.lines, ""])
+        return head
 
     def _bound(self, role: str, function: Callable[..., object]) -> str:
         """A line that gives a function of the kind its name in the text; a user's is in the module already."""
