@@ -196,8 +196,9 @@ def _fill_steps(times: Array, chunk: int, begin: int, end: int, steps: Array) ->
         high = min(low + chunk, end)
         step = times[low + 1] - times[low] if low + 1 < high else 0
         uneven = step & 0
-        for i in range(low, high - 1):
-            uneven |= (times[i + 1] - times[i]) ^ step
+        now, next_ = times[low : high - 1], times[low + 1 : high]
+        for i in range(now.size):
+            uneven |= (next_[i] - now[i]) ^ step
         steps[low // chunk] = step if uneven == 0 else 0
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from workbench.kernels.compiler import cgutils, get_host_cpu_features, intrinsic, ir, types
 from workbench.kernels.frames import place
 from workbench.kernels.jit import jit
+from workbench.kernels.prefetch import AHEAD, LINE, soon_read
 
 Array = npt.NDArray[Any]
 
@@ -25,6 +26,8 @@ Array = npt.NDArray[Any]
 #: Whether the processor has an instruction for :func:`_note`'s stores, which are a branch a lane without one.
 _COMPRESSES = bool(get_host_cpu_features().get("avx512f"))
 _LANES = 8
+#: Rows for which a loop asks ahead at once.
+_STRETCH = 64
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 #: No moments: rows stand for themselves.
 NO_MOMENTS = np.zeros(0, np.int32)
@@ -32,10 +35,15 @@ NO_MOMENTS = np.zeros(0, np.int32)
 
 def _count_moments(times: Array, runs: Array, begin: int, end: int) -> int:
     """How many rows of ``[begin, end)`` begin a moment; -1 where one is earlier than the one before it in its run."""
-    before, now, found, back = times[max(begin, 1) - 1 : end - 1], times[max(begin, 1) : end], 0, 0
-    for j in range(now.size):
-        found += now[j] != before[j]
-        back += now[j] < before[j]
+    found, back = 0, 0
+    for low in range(max(begin, 1), end, _STRETCH):
+        high = min(low + _STRETCH, end)
+        for row in range(low + AHEAD, high + AHEAD, LINE // 8):
+            soon_read(times, np.uint64(row))
+        before, now = times[low - 1 : high - 1], times[low:high]
+        for j in range(now.size):
+            found += now[j] != before[j]
+            back += now[j] < before[j]
     if begin == 0 and end > 0:
         found += 1
     for run in range(place(runs, 0, runs.size, max(begin, 1)), runs.size):
@@ -112,6 +120,7 @@ def _begin_moments(times: Array, runs: Array, begin: int, end: int, starts: Arra
             found += np.uint64(1)
             row += 1
         while _COMPRESSES and row + _LANES <= stop:
+            soon_read(times, np.uint64(row + AHEAD))
             found += _note(times, np.uint64(row), starts, moments, found)
             row += _LANES
         before = times[row - 1]

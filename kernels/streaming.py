@@ -14,11 +14,10 @@ import numpy.typing as npt
 
 from workbench.kernels.compiler import cgutils, get_host_cpu_features, intrinsic, ir, types
 from workbench.kernels.jit import bare
+from workbench.kernels.prefetch import LINE
 
 Array = npt.NDArray[Any]
 
-#: Bytes to a line of the caches.
-_LINE = 64
 #: Whether the processor has an instruction that deals the lanes of a line anew.
 _DEALS = bool(get_host_cpu_features().get("avx512f"))
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -60,7 +59,7 @@ def _write_line_typed(context: Any, array: Any, index: Any, values: Any, owners:
             context.make_array(signature.args[place])(context, builder, arguments[place]).data for place in (0, 2, 3)
         )
         first = builder.gep(own, [arguments[1]])
-        count = _LINE * 8 // array.dtype.bitwidth
+        count = LINE * 8 // array.dtype.bitwidth
         if _DEALS and array.dtype == types.float64:
             line = _permuted(builder, read, first)
         else:
@@ -68,7 +67,7 @@ def _write_line_typed(context: Any, array: Any, index: Any, values: Any, owners:
             for lane in range(count):
                 owner = builder.zext(builder.load(builder.gep(first, [_I64(lane)])), _I64)
                 line = builder.insert_element(line, builder.load(builder.gep(read, [owner])), _I32(lane))
-        _streamed(builder, line, out, arguments[1], _LINE)
+        _streamed(builder, line, out, arguments[1], LINE)
         return context.get_dummy_value()
 
     return types.none(array, types.uint64, values, owners), generate
@@ -82,9 +81,9 @@ def _copy_line_typed(context: Any, array: Any, index: Any, values: Any) -> Any:
             context.make_array(signature.args[place])(context, builder, arguments[place]).data for place in (0, 2)
         )
         width = array.dtype.bitwidth // 8
-        kind = ir.VectorType(context.get_data_type(array.dtype), _LINE // width)
+        kind = ir.VectorType(context.get_data_type(array.dtype), LINE // width)
         line = _loaded(builder, builder.gep(read, [arguments[1]]), kind, width)
-        _streamed(builder, line, out, arguments[1], _LINE)
+        _streamed(builder, line, out, arguments[1], LINE)
         return context.get_dummy_value()
 
     return types.none(array, types.uint64, values), generate
@@ -129,8 +128,8 @@ def _lines(out: Array, begin: int, end: int) -> tuple[int, int, int]:
 
     Each is one store instead of eight. ``begin`` is 0 or the last ``last``.
     """
-    line = _LINE // out.itemsize
-    head = min((-out.ctypes.data % _LINE) // out.itemsize, out.size)
+    line = LINE // out.itemsize
+    head = min((-out.ctypes.data % LINE) // out.itemsize, out.size)
     first = max(begin, head)
     return first, first + max(end - first, 0) // line * line, head
 
@@ -144,7 +143,7 @@ def _stream(values: Array, out: Array, begin: int, end: int) -> int:
     What is no whole line is left until ``end`` is that of ``out``.
     """
     first, last, head = _whole(out, begin, end)
-    for j in range(first, last, _LINE // out.itemsize):
+    for j in range(first, last, LINE // out.itemsize):
         _copy_line(out, np.uint64(j), values)
     if end == out.size:
         for j in range(head):
@@ -161,7 +160,7 @@ def _deal(values: Array, owners: Array, out: Array, begin: int, end: int) -> int
     line of values behind those that are owned.
     """
     first, last, head = _whole(out, begin, end)
-    for j in range(first, last, _LINE // out.itemsize):
+    for j in range(first, last, LINE // out.itemsize):
         _write_line(out, np.uint64(j), values, owners)
     if end == out.size:
         for j in range(head):

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from workbench.algebra import PartialKind
 from workbench.codegen.text import KernelText
+from workbench.kernels.prefetch import AHEAD
 
 #: Rows at a time: of few rows each, of all frames.
 _NEAR_TILE, _TILE = 1024, 2048
@@ -46,7 +47,7 @@ def stacks_source(kind: PartialKind) -> str:
     t.stack_start("    ")
     t("    i = 0")
     t.stacks("    ", "first.size", "o#")
-    return t.text("over", ["first", "last", "x#", "unit#", "o#"], "behind")
+    return t.text("over", ["first", "last", "x#", "unit#", "o#"], frames="behind")
 
 
 def near_source(kind: PartialKind) -> str:
@@ -67,7 +68,7 @@ def near_source(kind: PartialKind) -> str:
         t("            w0[j] /= at[last[j]] - at[first[j]] if at.size else last[j] - first[j]")
     t("        start = stop")
     parameters = ["times", "runs", "at", "by_time", "preceding", "x#", "unit#", "begin", "end", "mean", "o#"]
-    return t.text("over", parameters, "behind, fill_first, fill_last, first_low")
+    return t.text("over", parameters, frames="behind, fill_first, fill_last, first_low")
 
 
 def peers_source(kind: PartialKind) -> str:
@@ -78,6 +79,7 @@ def peers_source(kind: PartialKind) -> str:
     """
     t = KernelText(kind)
     t("    for m in range(begin, end):", "        low, high = at[np.uint64(m)], at[np.uint64(m + 1)]")
+    t.each(f"        soon_read(x#, np.uint64(low + {AHEAD}))")
     t.each("        z# = x#[np.uint64(low)]")
     t("        low += 1")
     if t.scan:
@@ -90,7 +92,7 @@ def peers_source(kind: PartialKind) -> str:
     t("        for j in range(low, high):")
     t.merge(" " * 12, "z#", "z#", "x#[np.uint64(j)]")
     t.each("        o#[np.uint64(m)] = z#")
-    return t.text("over", ["at", "begin", "end", "x#", "o#"])
+    return t.text("over", ["at", "begin", "end", "x#", "o#"], prefetch="soon_read")
 
 
 def scans_source(kind: PartialKind) -> str:
@@ -113,30 +115,10 @@ def shared_source(kind: PartialKind) -> str:
 
     All but the room for a tile is in a function that creates no arrays.
     """
-    t, means = KernelText(kind), kind.name == "sum_float"
+    t = KernelText(kind)
+    means = _averaged(t)
     t.stack_start("    ")
-    t(
-        "    run, start = place(runs, 0, runs.size, begin + 1) - 1, begin",
-        "    while start < end:",
-        "        while start >= runs[run + 1]:",
-        "            run += 1",
-        f"        stop = min(end, runs[run + 1], (start // {_TILE} + 1) * {_TILE})",
-        "        count = stop - start",
-        "        tied = fill_last(times, runs, not at.size, start, stop, peers)",
-        "        if tied:",
-        "            fill_last(times, runs, False, start, stop, ends)",
-        "        head, rows = start - origin, count",
-    )
-    if means:
-        t(
-            "        if wide and at.size:",
-            "            head, rows = at[start] - origin, at[stop] - at[start]",
-            f"        dealt = wide and at.size and rows <= {_ROWS}",
-            "        if dealt:",
-            "            own(at[start:stop + 1], owners)",
-            "        if mean:",
-            "            row_ends(at, start, tails[:count])",
-        )
+    _tile(t)
     t("        for q in range(frames):", "            i, last = 0, ends if tied and not by_time[q] else peers")
     t.each("            d# = o#[q, head:head + rows]")
     if means:
@@ -154,7 +136,55 @@ def shared_source(kind: PartialKind) -> str:
     _regular(t)
     t("                else:")
     _irregular(t)
+    _written(t)
+    t("        start = stop")
     if means:
+        t("    if wide:", "        settle()")
+    parameters = ["times", "runs", "at", "steps", "index", "shift", "by_time", "preceding", "x#", "p#", "s#", "unit#"]
+    parameters += ["chunk", "begin", "end", "mean", "wide", "origin", "o#"]
+    used = {"frames": "behind, fill_first, fill_last, first_low, look_up, place, regular"}
+    if means:
+        used |= {"peers": "own, row_ends, spread", "streaming": "deal, settle, stream"}
+    opening, room = _opening(kind)
+    opening(f"    tiles({t.named([*parameters, *room])})")
+    tiles = t.function("tiles", [*parameters, *room], compiled="bare")
+    return "\n".join([*t.head(**used), tiles, opening.function("over", parameters), ""])
+
+
+def _averaged(t: KernelText) -> bool:
+    """Whether there may be means of it, and results that are written past the caches."""
+    return t.kind.name == "sum_float"
+
+
+def _tile(t: KernelText) -> None:
+    """Of the rows of one run, and what all frames use of them."""
+    t(
+        "    run, start = place(runs, 0, runs.size, begin + 1) - 1, begin",
+        "    while start < end:",
+        "        while start >= runs[run + 1]:",
+        "            run += 1",
+        f"        stop = min(end, runs[run + 1], (start // {_TILE} + 1) * {_TILE})",
+        "        count = stop - start",
+        "        tied = fill_last(times, runs, not at.size, start, stop, peers)",
+        "        if tied:",
+        "            fill_last(times, runs, False, start, stop, ends)",
+        "        head, rows = start - origin, count",
+    )
+    if _averaged(t):
+        t(
+            "        if wide and at.size:",
+            "            head, rows = at[start] - origin, at[stop] - at[start]",
+            f"        dealt = wide and at.size and rows <= {_ROWS}",
+            "        if dealt:",
+            "            own(at[start:stop + 1], owners)",
+            "        if mean:",
+            "            row_ends(at, start, tails[:count])",
+        )
+
+
+def _written(t: KernelText) -> None:
+    """What is made of a tile, or left of it, to where it stands in the end; each moment's to its rows."""
+    if _averaged(t):
         t(
             "            if wide and at.size and not dealt:",
             "                spread(w0[:count], at[start:stop + 1], d0)",
@@ -163,23 +193,10 @@ def shared_source(kind: PartialKind) -> str:
             "            elif wide:",
             "                stream(w0, d0, sent, rows)",
         )
-    t("            else:" if means else "            if True:")
+    t("            else:" if _averaged(t) else "            if True:")
     # Not as an assignment of slices: for the text of its error numba compiles all its strings, a third of the time.
     t("                for j in range(count):")
     t.each("                    d#[j] = w#[j]")
-    t("        start = stop")
-    if means:
-        t("    if wide:", "        settle()")
-    parameters = ["times", "runs", "at", "steps", "index", "shift", "by_time", "preceding", "x#", "p#", "s#", "unit#"]
-    parameters += ["chunk", "begin", "end", "mean", "wide", "origin", "o#"]
-    head = t.head("behind, fill_first, fill_last, first_low, look_up, place, regular")
-    if means:
-        head.append("from workbench.kernels.peers import own, row_ends, spread")
-        head.append("from workbench.kernels.streaming import deal, settle, stream")
-    opening, room = _opening(kind)
-    opening(f"    tiles({t.named([*parameters, *room])})")
-    tiles = t.function("tiles", [*parameters, *room], compiled="bare")
-    return "\n".join([*head, tiles, opening.function("over", parameters), ""])
 
 
 def _opening(kind: PartialKind) -> tuple[KernelText, list[str]]:
@@ -202,7 +219,7 @@ def _opening(kind: PartialKind) -> tuple[KernelText, list[str]]:
     t.stack_room("    ", "chunk + 1")
     names = ["frames", "first", "peers", "ends", "lows", "bases", "tops", "dones"]
     names += ["front#", "back#", "w#", "held#", "f#", "g#"]
-    if kind.name == "sum_float":
+    if _averaged(t):
         t(f"    owners, tails = np.empty({_ROWS + 3}, np.int16), np.empty({_TILE}, np.float64)")
         names += ["owners", "tails"]
     return t, names
@@ -213,7 +230,7 @@ def _regular(t: KernelText) -> None:
 
     In steps: what has been made in one is sent off to memory when the next one is made, which needs no memory.
     """
-    means = t.kind.name == "sum_float"
+    means = _averaged(t)
     _between(t, " " * 20)
     t.each("                    h# = s#[low]")
     if means:
@@ -287,7 +304,7 @@ def _irregular(t: KernelText) -> None:
     t("                        for j in range(i, until):")
     t.merge(" " * 28, "w#[j]", "s#[np.uint64(first[j])]", "y#", "p#[np.uint64(last[j] - 1)]")
     t("                        i = until")
-    if t.kind.name == "sum_float":
+    if _averaged(t):
         t(
             "                    for j in range(begun, count if mean else 0):",
             "                        w0[j] /= at[last[j]] - at[first[j]] if at.size else last[j] - first[j]",

@@ -77,7 +77,7 @@ def slide_source(kind: PartialKind) -> str:
     t.stacks("    ", "first.size", "o#")
     t("    at[0], at[1], at[2] = base, top, done")
     t.each("    c#[0] = b#")
-    return t.text("slide", ["first", "last", "x#", "f#", "g#", "c#", "at", "unit#", "o#"], "behind")
+    return t.text("slide", ["first", "last", "x#", "f#", "g#", "c#", "at", "unit#", "o#"], frames="behind")
 
 
 def load(program: Program, nullable: Nullable) -> Callable[..., None]:

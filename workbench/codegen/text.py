@@ -118,9 +118,9 @@ class KernelText:
         self.each(f"{indent}b# = unit#[0]")
         self(f"{indent}base, top, done = 0, -1, 0")
 
-    def text(self, name: str, parameters: Sequence[str], frames: str = "") -> str:
-        """The whole text; ``frames`` are names that it uses of ``kernels/frames.py``."""
-        return "\n".join([*self.head(frames), self.function(name, parameters), ""])
+    def text(self, name: str, parameters: Sequence[str], **used: str) -> str:
+        """The whole text; ``used`` are the names that it uses of other modules of kernels."""
+        return "\n".join([*self.head(**used), self.function(name, parameters), ""])
 
     def named(self, names: Sequence[str]) -> str:
         """A list of names in which ``#`` stands for each field."""
@@ -130,12 +130,11 @@ class KernelText:
         """The lines as a function."""
         return "\n".join([f"@{compiled}", f"def {name}({self.named(parameters)}):", *self.lines])
 
-    def head(self, frames: str = "") -> list[str]:
+    def head(self, **used: str) -> list[str]:
         """What functions of the kind need before them."""
         head = ["import numpy as np", "from workbench.kernels import combine, scan"]
         head.append("from workbench.kernels.jit import bare, jit")
-        if frames:
-            head.append(f"from workbench.kernels.frames import {frames}")
+        head += [f"from workbench.kernels.{module} import {names}" for module, names in used.items()]
         head.append(
             f"combine_ = scan.combine_{self.scan}" if self.scan else self._bound("combine", self.kind.combine)
         )
