@@ -75,18 +75,23 @@ def cells(notebook: Path, checkpoint: Path, names: list[str]) -> list[str]:
     return [source, *(f"%%winquery {name}\n{QUERIES[name]}" for name in names)]
 
 
-@pytest.fixture(scope="module")
-def notebook(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Notebook:
-    """All cells run before the first row comes: each query has all rows."""
-    folder = tmp_path_factory.mktemp("notebook")
+def first_run(folder: Path, begin: list[str]) -> Inbox:
+    """All cells run before the first row comes, so each query has all rows; then 400 come, the kill, and 300 more."""
     inbox, stage = Inbox(folder / "inbox"), Inbox(folder / "stage")
     stage.put(4)
     arrive = f"import os\nfor name in sorted(os.listdir({str(stage.path)!r})):\n"
     arrive += f"    os.rename(os.path.join({str(stage.path)!r}, name), os.path.join({str(inbox.path)!r}, name))"
-    checkpoint = folder / "checkpoint"
-    killed(folder / "first", [*cells(folder, checkpoint, ["frames", "sums", "tops"]), arrive], 400)
+    killed(folder / "first", [*begin, arrive], 400)
     inbox.rows = stage.rows
     inbox.put(3)
+    return inbox
+
+
+@pytest.fixture(scope="module")
+def notebook(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Notebook:
+    folder = tmp_path_factory.mktemp("notebook")
+    checkpoint = folder / "checkpoint"
+    inbox = first_run(folder, cells(folder, checkpoint, ["frames", "sums", "tops"]))
     spark.read.parquet(str(inbox.path)).createOrReplaceTempView("events")
 
     def answer(name: str) -> Found:
@@ -204,4 +209,55 @@ def test_one_that_was_replaced_as_the_stream_ran(notebook: Notebook, tmp_path: P
     assert told(changed) == {}
     assert first.status().background == ("frames",)
     assert told(first) == notebook.answer("sums")
+    session.stop_all()
+
+
+OWN = """
+import workbench
+
+@workbench.aggregate
+class squares:
+    fields = {"total": ("int64", 0)}
+    inputs = ("int64",)
+    result = "bigint"
+    commutative = True
+    def lift(x): return (x * x,)
+    def combine(a, b): return (a.total + b.total,)
+    def lower(state): return state.total
+
+@workbench.window_type
+class minutes:
+    fields = {"begun": ("int64", -(2**61))}
+    def notify(self, context, time):
+        if time >= context.begun + 60_000_000:
+            context.begin(time)
+            context.begun = time
+"""
+SQUARES = "SELECT key, squares(value) AS x, count(*) AS n FROM events GROUP BY key, window(ts, '1 minute')"
+MINUTES = "SELECT key, sum(value) AS x, count(*) AS n FROM events GROUP BY key, minutes()"
+
+
+@pytest.mark.usefixtures("spark")
+def test_aggregates_and_window_types_of_the_notebook_go_on(tmp_path: Path) -> None:
+    """Their classes are defined again, by the same code; windows of such a type could not begin in the middle.
+
+    Rows of a key are three seconds apart, so each key has 20 in a minute, and its minutes begin with its first row.
+    """
+    source = cells(tmp_path, tmp_path / "checkpoint", [])
+    inbox = first_run(tmp_path, [*source, OWN, f"%%winquery own\n{MINUTES}", f"%%winquery squared\n{SQUARES}"])
+    exec(OWN, {"__name__": "__main__"})
+    session, _ = Notebook(inbox, tmp_path / "checkpoint", lambda name: {}).again(tmp_path / "second")
+    squared = start(session, "squared", SQUARES)
+    read_all(squared)
+    assert squared.status().resumed == "goes on: `own`, `squared`"
+    own = start(session, "own", MINUTES)
+    assert own.status().resumed == "goes on: `own`, `squared`"
+
+    def by_hand(key: int, begin: int, power: int) -> tuple[int, int]:
+        rows = [row for row in range(begin, begin + 60) if row % 3 == key]
+        return sum(row**power for row in rows), len(rows)
+
+    keys, begins = list(enumerate("abc")), range(0, 660, 60)
+    assert told(squared) == {(name, begin): by_hand(key, begin, 2) for key, name in keys for begin in begins}
+    assert told(own) == {(name, begin + key): by_hand(key, begin + key, 1) for key, name in keys for begin in begins}
     session.stop_all()
