@@ -65,6 +65,7 @@ CASES = {
     "O8 a changed query on an old checkpoint": [
         "spark/test_changes.py::test_another_plan_on_an_old_checkpoint_is_a_change",
         "spark/test_checkpoint.py::test_what_goes_on_is_told_by_query_and_level",
+        "spark/test_cells_restart.py::test_a_cell_that_was_changed_and_one_that_is_new",
     ],
     "O9 order of arrival": [
         f"{_OWN}o9_order_of_arrival_never_changes_a_final_result",

@@ -78,10 +78,11 @@ def what_is_there(spark: Any, inbox: Path, checkpoint: Path, queries: dict[str, 
 
 def to_its_end(spark: Any, inbox: Path, checkpoint: Path, queries: dict[str, str], rows: int) -> list[LiveQuery]:
     """A run until so many rows were read, then the end of the stream: all windows are final."""
-    _, handles = start(spark, inbox, queries, checkpoint=checkpoint)
+    session, handles = start(spark, inbox, queries, checkpoint=checkpoint)
     wait_for(lambda: handles[0].status().rows >= rows, LONG, "all rows")
-    for handle in handles[1:]:
-        handle.stop()
+    for handle in session.queries():
+        if handle is not handles[0]:
+            handle.stop()
     handles[0].stop(finish=True)
     assert (handles[0].status().state, handles[0].status().rows) == ("finished", rows)
     return handles
@@ -118,16 +119,16 @@ def test_other_queries_and_levels_go_on(spark: Any, inbox: Path, tmp_path: Path,
     """The micro-batch that broke off runs by the old plan, and is shown by its levels; the next one by the new plan.
 
     Windows of 30 seconds begin behind row 399, the latest before the change, with that of 420. Where a query that is
-    gone had them already, all that were open then are told: from 390 on, as the watermark was at 394.
+    not asked for had them already, all that were open then are told: from 390 on, as the watermark was at 394.
     """
     checkpoint = tmp_path / "checkpoint"
-    what_is_there(spark, inbox, checkpoint, {"q": SQL} | ({"gone": ADDED} if known else {}))
+    what_is_there(spark, inbox, checkpoint, {"q": SQL} | ({"kept": ADDED} if known else {}))
     break_off(checkpoint)
     put(inbox, 4, 3)
     finer = {"q": SQL.replace("'1 minute'", "'30 seconds', '1 minute'"), "new": ADDED}
     handles = what_is_there(spark, inbox, checkpoint, finer)
     assert [handle.status().rows for handle in handles] == [700, 700]
-    told = "goes on: `q`, `new`; gone: `gone`" if known else "goes on: `q`; begins afresh: `q` at '30 seconds', `new`"
+    told = "goes on: `q`, `kept`, `new`" if known else "goes on: `q`; begins afresh: `q` at '30 seconds', `new`"
     assert handles[0].status().resumed == told
     break_off(checkpoint)
     query, new = to_its_end(spark, inbox, checkpoint, finer, 700)
@@ -135,6 +136,24 @@ def test_other_queries_and_levels_go_on(spark: Any, inbox: Path, tmp_path: Path,
     fine = since(counted(700, size=30), 390 if known else 420)
     assert finals(query, "30 seconds") == fine
     assert finals(new, "30 seconds") == {place: row for place, row in fine.items() if place[1] < 690}
+
+
+def test_a_query_that_is_started_after_the_others_goes_on(spark: Any, inbox: Path, tmp_path: Path) -> None:
+    """As by a cell of its own: rows come before it is started, and the Spark query is not started again for it."""
+    checkpoint = tmp_path / "checkpoint"
+    what_is_there(spark, inbox, checkpoint, {"q": SQL, "r": ADDED})
+    break_off(checkpoint)
+    put(inbox, 4, 3)
+    session, (first,) = start(spark, inbox, {"q": SQL}, checkpoint=checkpoint)
+    wait_for(lambda: first.status().rows >= 700, LONG, "all rows")
+    assert first.status().background == ("r",)
+    query = first._stream._runner._query  # type: ignore[union-attr]
+    (second,) = session.start(session.parse(ADDED, name="r"))
+    assert second._stream._runner._query is query  # type: ignore[union-attr]
+    assert finals(first) == {place: row for place, row in counted(700).items() if place[1] < 660}
+    told = {place: row for place, row in counted(700, size=30).items() if place[1] < 690}
+    assert finals(second, "30 seconds") == told
+    session.stop_all()
 
 
 @pytest.mark.parametrize("other", [False, True])

@@ -23,6 +23,7 @@ import pyarrow.types as is_
 
 from workbench.algebra.aggregates import Aggregate, Family, Operands, Part, number
 from workbench.algebra.laws import Trial
+from workbench.algebra.meaning import digest
 from workbench.algebra.partials import Array, Field, Fields, PartialKind
 from workbench.algebra.registry import AGGREGATES, PARTIALS, plain_name
 from workbench.errors import DataError, QueryError
@@ -37,7 +38,8 @@ _RESULTS = {"double": pa.float64(), "bigint": pa.int64(), "boolean": pa.bool_(),
 class Definition:
     """What a class says, taken apart.
 
-    ``name`` has a version; ``python`` says why it cannot be compiled; ``rounding`` that its inverse is not exact.
+    ``name`` has a version, of equal code the same where that can be told; ``python`` says why it cannot be compiled;
+    ``rounding`` that its inverse is not exact.
     """
 
     name: str
@@ -160,17 +162,21 @@ def _read(name: str, cls: type) -> Definition:
     rounding = bool(getattr(cls, "rounding", False))
     if rounding and functions["invert"] is None:
         raise fault("`rounding` is said of its `invert`, and the class has none", "leave `rounding` out")
+    fields = _fields(cls, fault)
+    commutative, idempotent = (bool(getattr(cls, flag, False)) for flag in ("commutative", "idempotent"))
+    facts = fields, inputs, str(kind), commutative, idempotent, rounding
+    version = digest(name, facts, *functions.values()) or secrets.token_hex(8)
     return Definition(
-        f"{name}#{secrets.token_hex(4)}",
-        _fields(cls, fault),
+        f"{name}#{version}",
+        fields,
         inputs,
         kind,
         lift,
         combine,
         lower,
         functions["invert"],
-        bool(getattr(cls, "commutative", False)),
-        bool(getattr(cls, "idempotent", False)),
+        commutative,
+        idempotent,
         examples,
         rounding=rounding,
     )

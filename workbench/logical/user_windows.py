@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from workbench.algebra.meaning import digest
 from workbench.algebra.registry import Registry, plain_name
 from workbench.algebra.user import by_value
 from workbench.errors import DataError, QueryError
@@ -165,7 +166,8 @@ def define(name: str, cls: type) -> None:
             )
         values = max(values, len(taken) - least)
     fields = _fields(cls, fault) if found[0] != "context free" else ()
-    entry = Definition(f"{name}#{secrets.token_hex(4)}", cls, found[0], fields, values)
+    version = digest(name, found[0], fields, cls) or secrets.token_hex(8)
+    entry = Definition(f"{name}#{version}", cls, found[0], fields, values)
     WINDOW_TYPES.add(entry.name, entry, latest=True)
 
 

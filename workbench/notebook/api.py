@@ -281,7 +281,7 @@ def require_picture(queries: Sequence[Query]) -> None:
 
 
 def queries() -> list[LiveQuery]:
-    """The handles of all running queries."""
+    """The handles of all running queries, with those that go on from a checkpoint though their cells have not run."""
     return default_session().queries()
 
 

@@ -52,7 +52,8 @@ def _handles(names: list[str]) -> list[LiveQuery]:
 
 def _list(names: list[str]) -> None:
     for handle in _handles(names):
-        print(f"{handle.name} on {handle.query.stream.name}: {handle.progress().state}")
+        where = ", in the background" if handle.in_background else ""
+        print(f"{handle.name} on {handle.query.stream.name}: {handle.progress().state}{where}")
 
 
 def _status(names: list[str]) -> None:
@@ -71,8 +72,13 @@ def _explain(names: list[str]) -> None:
 
 
 def _stop(names: list[str]) -> None:
-    for handle in _handles(names):
-        handle.stop()
+    handles = _handles(names)
+    if names:
+        for handle in handles:
+            handle.stop()
+    else:  # at once: what is stopped alone does not go on from a checkpoint
+        api.stop_all()
+    for handle in handles:
         print(f"stopped {handle.name}")
 
 

@@ -20,6 +20,7 @@ from workbench.notebook.completion import add_completions
 from workbench.notebook.failed import FailedQuery
 from workbench.plan import explain
 from workbench.session import default_session
+from workbench.session.status import unattended
 
 _EXAMPLES = """
 examples:
@@ -123,6 +124,9 @@ class WinqueryMagics(Magics):
         self._push({handle.name: handle for handle in handles})
         if options.out is not None:
             self._push({options.out: handles[0] if len(handles) == 1 else handles})
+        background = handles[0].status().background if handles else ()
+        if background:
+            print(unattended(background))
         if options.live:
             # Bokeh is loaded while Spark prepares the first batch.
             from workbench.notebook.dashboards import show

@@ -23,6 +23,12 @@ class Carried:
     windows: dict[tuple[int, int], tuple[int, int] | None]
 
 
+_FROM_THE_FIRST_ROW = (
+    "start the query from the first row: with `history=True`, or, where the source has a checkpoint, "
+    "in the first cell that runs on a new one"
+)
+
+
 def carry(old: SharedPlan, new: SharedPlan) -> Carried:
     """What goes on from one plan to the next. Raises QueryError where the next one cannot begin in the middle."""
     if old.stream != new.stream:
@@ -38,7 +44,7 @@ def carry(old: SharedPlan, new: SharedPlan) -> Carried:
     for entry in new.queries:
         reason = None if entry.query in running else _no_beginning(entry.query)
         if reason is not None:
-            raise QueryError(reason, hint="start the query from the first row, with `history=True`")
+            raise QueryError(reason, hint=_FROM_THE_FIRST_ROW)
     before = {_shape(fold): place for place, fold in enumerate(old.folds)}
     folds = tuple(before.get(_shape(fold)) for fold in new.folds)
     partials = tuple(_partials(old, origin, fold) for origin, fold in zip(folds, new.folds, strict=True))
@@ -51,7 +57,7 @@ def carry(old: SharedPlan, new: SharedPlan) -> Carried:
             raise QueryError(
                 f"a {assembly.window.label} cannot begin while the stream runs: "
                 "an earlier row with a long gap could be part of any session",
-                hint="start the query from the first row, with `history=True`",
+                hint=_FROM_THE_FIRST_ROW,
             )
         for partial in assembly.partials:
             was = partials[assembly.fold][partial]
@@ -93,6 +99,12 @@ class Passage:
     goes_on: tuple[str, ...]
     afresh: tuple[str, ...]
     gone: tuple[str, ...]
+
+    def of(self, name: str) -> Passage:
+        """What becomes of one query."""
+        own = f"`{name}`"
+        parts = (self.goes_on, self.afresh, self.gone)
+        return Passage(*(tuple(n for n in part if n == own or n.startswith(f"{own} at ")) for part in parts))
 
     def __str__(self) -> str:
         said = (("goes on", self.goes_on), ("begins afresh", self.afresh), ("gone", self.gone))

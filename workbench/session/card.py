@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from workbench.results import Status
-from workbench.session.status import QueryStatus
+from workbench.session.status import QueryStatus, unattended
 from workbench.time import format_time
 
 #: Colours of the page it stands in (JupyterLab's variables), light where it has none.
@@ -37,6 +37,8 @@ def card_html(status: QueryStatus, source: str, text: str, *, drawable: bool) ->
     ]
     if status.error:
         parts.append(f'<div style="color:{_BAD};white-space:pre-wrap">{escape(status.error)}</div>')
+    if status.background:
+        parts.append(f'<div style="color:{_MUTED}">{escape(unattended(status.background))}</div>')
     parts += [_windows(status), _calls(status.query, drawable), _details(text)]
     return f'<div style="{_FONT};color:{_INK};display:grid;gap:6px;padding:4px 0">{"".join(parts)}</div>'
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.errors import EngineError
+from workbench.logical import Query
 from workbench.plan import SharedPlan
 from workbench.runtime.wire import Report
 from workbench.session.frames import FrameSource
@@ -69,6 +70,19 @@ def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliv
 
         return RecordingBackfill(get_session(), plan, source.recorded(), deliver)
     return StreamRunner(get_session(), plan, source.feed_options(clock), deliver, source.checkpoint)
+
+
+def earlier_queries(source: Source) -> tuple[Query, ...]:
+    """The queries of the last run on the checkpoint of a source, which can go on.
+
+    None where the stream is defined otherwise now: its runner says so. Raises EngineError where they cannot be read.
+    """
+    if source.checkpoint is None:
+        return ()
+    from workbench.spark.checkpoint import last_plan
+
+    plan = last_plan(source.checkpoint)
+    return () if plan is None or plan.stream != source.stream else tuple(entry.query for entry in plan.queries)
 
 
 def spark_of(source: Source) -> SparkSession:

@@ -190,6 +190,7 @@ class LiveQuery:
             splits=progress.splits,
             recomputations=progress.recomputations,
             learned=self._learned(progress),
+            background=() if self._left is not None else self._stream.background,
         )
 
     def _learned(self, progress: Progress) -> tuple[Learned, ...]:
@@ -264,6 +265,11 @@ class LiveQuery:
         if finish:
             self._stream.finish(self.name)
         self._stream.remove(self.name)
+
+    @property
+    def in_background(self) -> bool:
+        """Whether the query goes on from an earlier run on the checkpoint, and its cell has not run in this one."""
+        return self._left is None and self.name in self._stream.background
 
     def last_word(self) -> LastWord:
         """How the query is doing, and by which plan, should it end now."""

@@ -146,11 +146,14 @@ class Session:
         with self._lock:
             stream = self._stream(queries)
             self._let_go()
-            known = {**self._stopped, **self._live}
-            before = {query.name: known[query.name] for query in queries if query.name in known}
+            before = dict(self._stopped)  # with a checkpoint any of them may run again
+            before |= {query.name: self._live[query.name] for query in queries if query.name in self._live}
             older = {name: (handle, handle.last_word()) for name, handle in before.items()}
+            elsewhere = {
+                query.name for other in self._streams.values() if other is not stream for query in other.queries
+            }
             try:
-                stream.add(queries, history=history)
+                stream.add(queries, history=history, elsewhere=elsewhere)
             except KeyboardInterrupt:  # perhaps in the waiting for what runs all the same
                 self._take(stream, queries, older)
                 raise
@@ -159,8 +162,14 @@ class Session:
     def _take(
         self, stream: SharedStream, queries: tuple[Query, ...], before: Mapping[str, tuple[LiveQuery, LastWord]]
     ) -> list[LiveQuery]:
-        """Handles for those of the queries that run; only now, as they do, are those ``before`` them left behind."""
-        running = [query for query in queries if query in stream.queries]
+        """Handles for those of the queries that run; only now, as they do, are those ``before`` them left behind.
+
+        What goes on in the background has a handle of the session's, too.
+        """
+        asked = [query for query in queries if query in stream.queries]
+        known = {handle.store for handle in self._live.values()}
+        others = [each for each in stream.queries if each.name in stream.background]
+        running = [*asked, *(each for each in others if stream.store_of(each.name) not in known)]
         handles = [LiveQuery(query, stream.store_of(query.name), stream) for query in running]
         for newer in handles:
             older, word = before.get(newer.name, (newer, None))
@@ -169,7 +178,7 @@ class Session:
                     older.stop()
                 older.leave(word)
         self._live |= {handle.name: handle for handle in handles}
-        return handles
+        return handles[: len(asked)]
 
     def _let_go(self) -> None:
         """Queries that have stopped stay, with their results, only while somebody has their handles."""
@@ -181,7 +190,7 @@ class Session:
         return {query.name for stream in self._streams.values() for query in stream.queries}
 
     def queries(self) -> list[LiveQuery]:
-        """The handles of the queries that run."""
+        """The handles of the queries that run, of those in the background too."""
         with self._lock:
             running = self._running()
             return [handle for name, handle in self._live.items() if name in running]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.runtime.learned import Learned
@@ -20,7 +21,8 @@ class QueryStatus:
     ``tuples`` (rows) are what the shared plan keeps; ``merges``, ``splits`` and ``recomputations`` count what rows
     out of order have made of its slices and windows so far. ``resumed`` tells, on an older checkpoint, what went on
     from there and what began. ``learned`` is what tasks have seen of the rows that the query reads: the order of its
-    conditions and how many rows pass each, and the range of its keys.
+    conditions and how many rows pass each, and the range of its keys. ``background`` names the queries that go on
+    from an earlier run on the checkpoint, and whose cells have not run in this one.
     """
 
     query: str
@@ -46,6 +48,7 @@ class QueryStatus:
     splits: int = 0
     recomputations: int = 0
     learned: tuple[Learned, ...] = ()
+    background: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         def moment(time: int | None) -> str:
@@ -68,6 +71,8 @@ class QueryStatus:
             lines.insert(3, f"  future     {self.ahead:,} rows ahead of the clock do not move the watermark")
         if self.resumed:
             lines.append(f"  checkpoint {self.resumed}")
+        if self.background:
+            lines.append(f"  background {unattended(self.background)}")
         if self.dropped:
             lines.insert(3, f"  dropped    {self.dropped:,} rows that could not be read")
         for label, counts in self.windows.items():
@@ -79,3 +84,9 @@ class QueryStatus:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def unattended(names: Sequence[str]) -> str:
+    """What goes on in the background, and what a user can do about it."""
+    listed, stop = ", ".join(f"`{name}`" for name in names), " ".join(names)
+    return f"goes on from an earlier run: {listed}; run the cell of each, or end it: `%winquery stop {stop}`"

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import EngineError, QueryError
 from workbench.logical import Query, Window, Workload
-from workbench.plan import SharedPlan, carry, compile_workload
+from workbench.plan import SharedPlan, carry, compile_workload, passage
 from workbench.results import QueryResults
 from workbench.runtime.lowering import result_schema
 from workbench.session.frames import FrameSource
-from workbench.session.launch import Launch, Runner, raise_failure
+from workbench.session.launch import Launch, Runner, earlier_queries, raise_failure
+from workbench.session.levels import Levels, differ_in_levels, in_order
 from workbench.session.outlets import Delivery, Outlet, Outlets, Sink, Turn
 from workbench.session.sources import Source
 
@@ -29,8 +30,11 @@ class SharedStream:
     catches up with the clock at full speed: exact for every query, cheap for a recorded source; results that do not
     change are written over with themselves. Without, the running plan changes at its next micro-batch: new queries
     begin there, and the others do not notice. Taking a query out always does the latter, and so does everything on a
-    source that cannot be read again, or goes on from a checkpoint. Every method may be called from any thread, and
-    interrupted at any moment: queries, plan and outlets fit each other then as well.
+    source that cannot be read again, or goes on from a checkpoint. There all queries of the run before go on with the
+    first one that is started: those that nobody has started yet are in the ``background``.
+
+    Every method may be called from any thread, and interrupted at any moment: queries, plan and outlets fit each
+    other then as well.
     """
 
     def __init__(self, source: Source, launch: Launch) -> None:
@@ -44,6 +48,10 @@ class SharedStream:
         self._run = 0
         self._plans: dict[str, SharedPlan] = {}
         self._last: dict[str, Progress] = {}
+        #: What became of queries that began as the stream ran, where it has a checkpoint.
+        self._begun: dict[str, str] = {}
+        self._earlier: set[str] = set()
+        self._dropped: set[str] = set()
         self._runner: Runner | None = None
 
     @property
@@ -56,16 +64,25 @@ class SharedStream:
         """The queries that run now."""
         return tuple(self._queries.values())
 
+    @property
+    def background(self) -> tuple[str, ...]:
+        """The queries that go on from an earlier run on the checkpoint, and that nobody has started in this one."""
+        return tuple(name for name in self._queries if name in self._earlier)
+
     def store_of(self, name: str) -> QueryResults:
         """The results of a query that runs now."""
         return self._outlets[name].store
 
-    def add(self, queries: tuple[Query, ...], *, history: bool | None = None) -> None:
+    def add(
+        self, queries: tuple[Query, ...], *, history: bool | None = None, elsewhere: Collection[str] = ()
+    ) -> None:
         """Start queries, all of them or none: on an error what ran before goes on untouched.
 
         A query with a name in use replaces the older one; without ``history``, one that is the same goes on. Where
-        nothing runs, or the stream ends before the change, queries start from the first row either way. Returns when
-        they run. Raises QueryError for a query that cannot begin in the middle.
+        nothing runs, or the stream ends before the change, queries start from the first row either way; on a
+        checkpoint all of the run before go on, but for those whose names run ``elsewhere``. One that goes on in the
+        background is taken over with its results, also where its levels are others. Returns when they run. Raises
+        QueryError for a query that cannot begin in the middle.
         """
         if history and self.source.checkpoint is not None:
             raise QueryError(
@@ -75,10 +92,34 @@ class SharedStream:
         history = self._rewinds if history is None else history
         self._require_rest("start a query on it")
         with self._lock:
-            workload = self._queries | {query.name: query for query in queries}
-            if history or self._runner is None or not self._change(self._runner, workload):
+            asked = {query.name: query for query in queries}
+            workload = self._queries | asked
+            if history or self._runner is None or not self._take_over(self._runner, workload):
+                fresh = set(asked)
+                if self._runner is None:
+                    workload = self._earlier_run(elsewhere) | workload
+                    fresh, self._earlier = set(workload), workload.keys() - fresh
                 plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
-                self._restart(plan, self._kept(plan) | _fresh(plan, {query.name for query in queries}, 0))
+                self._restart(plan, self._kept(plan) | _fresh(plan, fresh, 0))
+            self._earlier -= asked.keys()
+            self._dropped -= asked.keys()
+
+    def _earlier_run(self, elsewhere: Collection[str]) -> dict[str, Query]:
+        """The queries of the run before on the checkpoint, but for those that are not to go on."""
+        gone = self._dropped.union(elsewhere)
+        return {query.name: query for query in earlier_queries(self.source) if query.name not in gone}
+
+    def _take_over(self, runner: Runner, workload: dict[str, Query]) -> bool:
+        """As :meth:`_change`; queries of the background keep the results of levels that they go on to have."""
+        keep = [name for name in self.background if differ_in_levels(self._queries[name], workload[name])]
+        levels = {name: Levels(self._queries[name], self.store_of(name)) for name in keep}
+        try:
+            for name, each in levels.items():
+                each.widen(workload[name])
+            return self._change(runner, workload, keep=keep)
+        finally:
+            for name, each in levels.items():
+                each.narrow(self._queries[name])
 
     def add_level(self, name: str, window: Window) -> None:
         """Give a running query one more zoom level; its results and those of all others stay.
@@ -98,23 +139,18 @@ class SharedStream:
                 raise QueryError(
                     f"windows `{other.label}` have no zoom levels", hint="only `window` and `zoom` have them"
                 )
-            windows = tuple(sorted((*regular, window), key=lambda each: (each.size, each.slide, each.offset)))
-            changed = replace(query, windows=windows)
+            changed = replace(query, windows=in_order((*regular, window)))
             workload = self._queries | {name: changed}
             plan = compile_workload(Workload(self.source.stream, tuple(workload.values())))
-            position = windows.index(window)
-            schema = next(result_schema(entry) for entry in plan.queries if entry.query is changed)
-            store = self._outlets[name].store
-            store.add_level(schema.levels[position], position)
+            levels = Levels(query, self.store_of(name))
             try:
+                levels.widen(changed)
                 if self._rewinds:
                     self._restart(plan, self._kept(plan))
                 elif self._runner is None or not self._change(self._runner, workload, keep={name}):
                     raise QueryError("the stream has ended", hint="run the cell again with the level in it")
-            except BaseException:
-                if self._queries[name] != changed:
-                    store.drop_level(position)
-                raise
+            finally:
+                levels.narrow(self._queries[name])
 
     def _require_rest(self, what: str) -> None:
         """Raises QueryError inside a sink: what has to wait for the end of a micro-batch would wait for itself."""
@@ -140,6 +176,7 @@ class SharedStream:
         queries = {entry.query.name: entry.query for entry in plan.queries}
         self._runner, self._queries, self._outlets, self._delivery = runner, queries, outlets, delivery
         self._plans |= dict.fromkeys(queries, runner.plan)
+        self._begun = {}
         if older is not None:
             older.stop()
         before.close()
@@ -153,6 +190,8 @@ class SharedStream:
         """
         if runner.progress().state not in ("starting", "running"):
             return False
+        if workload == self._queries:
+            return True
         running = self._plans[next(iter(self._queries))]
         plan = compile_workload(Workload(self.source.stream, tuple(workload.values())), running=running)
         carry(running, plan)
@@ -179,11 +218,15 @@ class SharedStream:
             if changed:  # also where the waiting was interrupted: the plan is on its way
                 self._queries = workload
                 self._plans |= dict.fromkeys(workload, plan)
+                if self.source.checkpoint is not None:
+                    said = passage(running, plan)
+                    self._begun |= {name: str(said.of(name)) for name in begin}
         return changed
 
     def remove(self, *names: str) -> None:
         """Take queries out. The plan goes on for the others from its next micro-batch; without any it ends.
 
+        With nothing left but what is in the background it ends too; the next run on the checkpoint has all of them.
         Where that was interrupted, once more does the rest. Inside a sink it may return before that is done.
         """
         if not self._delivering.is_mine:
@@ -200,6 +243,8 @@ class SharedStream:
     def _remove(self, names: tuple[str, ...]) -> None:
         gone = [name for name in names if name in self._queries]
         left = {name: query for name, query in self._queries.items() if name not in gone}
+        if left.keys() <= self._earlier:  # nobody asked for those in this run: they go on in the next one
+            gone, left = list(self._queries), {}
         if not gone or self._runner is None:
             return
         if left and isinstance(self.source, FrameSource):
@@ -208,6 +253,7 @@ class SharedStream:
         self._last |= {name: _ended(self.progress(name)) for name in gone}
         if left:
             self._change(self._runner, left, wait=False)
+            self._dropped.update(gone)
         else:
             self._runner.stop()
             self._last |= dict.fromkeys(gone, _ended(self._runner.progress()))
@@ -264,7 +310,10 @@ class SharedStream:
     def progress(self, name: str) -> Progress:
         """How the plan of a query is doing, or how it ended. Takes no lock: plots ask several times a second."""
         runner = self._runner
-        return runner.progress() if runner is not None and name in self._queries else self._last[name]
+        if runner is None or name not in self._queries:
+            return self._last[name]
+        progress, begun = runner.progress(), self._begun.get(name)
+        return progress if begun is None else replace(progress, resumed=begun)
 
     def wait(self, name: str, timeout: float | None) -> bool:
         """Wait for the end of the stream that a query runs on; raises EngineError when it failed.

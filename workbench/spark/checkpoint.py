@@ -23,6 +23,9 @@ from workbench.runtime.wire import VERSION, Report
 from workbench.spark.fused import PlanFolder, open_plan
 from workbench.spark.record import Record
 
+#: The folder of plans in a checkpoint.
+PLANS = "winquery-plans"
+_FACTS = "winquery.json"
 _ELSEWHERE = "give every run a checkpoint folder of its own, or stop the other one first"
 
 
@@ -85,7 +88,7 @@ class Checkpoint:
         return None if ran is None else str(passage(kept_plan(plans, ran), plan))
 
     def _buckets(self, usual: int) -> int:
-        file = self.path / "winquery.json"
+        file = self.path / _FACTS
         try:
             facts = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -106,6 +109,21 @@ class Checkpoint:
                 hint=_AFRESH,
             )
         return int(facts["buckets"])
+
+
+def last_plan(checkpoint: Path) -> SharedPlan | None:
+    """The plan that ran last on a checkpoint, or was about to; takes nothing and changes nothing.
+
+    None where there is none that :meth:`Checkpoint.open` would take up: it says why. Raises EngineError as
+    :func:`kept_plan` does.
+    """
+    plans = PlanFolder(checkpoint / PLANS)
+    try:
+        facts = json.loads((checkpoint / _FACTS).read_text(encoding="utf-8"))
+        newest = plans.newest()
+    except (OSError, ValueError):
+        return None
+    return kept_plan(plans, newest) if newest and facts.get("format") == VERSION else None
 
 
 def kept_plan(plans: PlanFolder, version: int) -> SharedPlan:

@@ -26,7 +26,7 @@ from workbench.logical import Workload
 from workbench.plan import SharedPlan, carry, compile_workload
 from workbench.runtime.wire import Report, decode_report
 from workbench.spark.callback import Callback
-from workbench.spark.checkpoint import Checkpoint, going_on, kept_plan
+from workbench.spark.checkpoint import PLANS, Checkpoint, going_on, kept_plan
 from workbench.spark.failure import root_cause
 from workbench.spark.fused import PlanFolder
 from workbench.spark.processor import OUTPUT, BucketProcessor
@@ -90,7 +90,7 @@ class QueryRunner(ABC):
                 kept.open(self._buckets)
                 self._buckets = kept.buckets
             lasting = scratch if kept is None else kept.path
-            self._plans = PlanFolder(lasting / "winquery-plans")
+            self._plans = PlanFolder(lasting / PLANS)
             self._spool = Spool.beside(scratch, local=is_local(context))
             if not is_local(context):
                 ship(context)
