@@ -38,7 +38,7 @@ def as_arrow(data: Table) -> pa.Table:
     """The table in Arrow; the index of a DataFrame is left out. Raises SourceError for what Arrow has no type for."""
     try:
         return pa.Table.from_pandas(data, preserve_index=False) if isinstance(data, pd.DataFrame) else pa.table(data)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         # Arrow's errors about a column have two parts: what is wrong, and where.
         reason = "; ".join(map(str, error.args))
         raise SourceError(
