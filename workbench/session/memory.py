@@ -80,5 +80,10 @@ def check_index(data: Any, time: str | None) -> None:
 @cache
 def _spill_folder() -> Path:
     folder = tempfile.mkdtemp(prefix=_SPILL)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(_remove, folder, os.getpid())
     return Path(folder)
+
+
+def _remove(folder: str, process: int) -> None:
+    if os.getpid() == process:  # a fork that ends does not need them, but its parent does
+        shutil.rmtree(folder, ignore_errors=True)
