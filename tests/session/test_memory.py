@@ -50,6 +50,7 @@ def test_whatever_hands_out_arrow_data_is_a_table(make: Any) -> None:
         (io.StringIO("ts"), "rows cannot be read from StringIO"),
         (ROWS.assign(v=[1, "a"]), "this DataFrame cannot be read as a table: .*'a'.* column v"),
         (ROWS.assign(v=[1j, 2]), "complex128"),
+        (ROWS.assign(v=pd.Series([2**70, None], dtype=object)), "too large"),
         (pd.concat([ROWS, ROWS[["v"]]], axis=1), "Duplicate column names found"),
         (pa.table([[1], [2]], names=["v", "v"]), "there are two columns `v`"),
         (pa.table({"v": pa.array([None], pa.month_day_nano_interval())}), "a column that is not supported"),

@@ -298,9 +298,34 @@ def _unreadable(path: str, kind: str, error: Exception) -> UnreadableError:
     return UnreadableError(f"cannot read `{path}` as {_NAMES[kind]}: {error}", hint=_remedy(path, kind, error))
 
 
+#: What a file begins with, and what it is then.
+_MAGIC = {
+    b"\x1f\x8b": "packed by gzip: name it so, such as `.csv.gz`",
+    b"PK\x03\x04": "a ZIP archive or of Excel: unpack it, or give the DataFrame of `pandas.read_excel(path)`",
+    b"BZh": "packed by bzip2: unpack it",
+    b"\xfd7zXZ": "packed by xz: unpack it",
+    b"\x28\xb5\x2f\xfd": "packed by zstd: unpack it",
+    b"PAR1": "Parquet: say it by `format='parquet'`",
+    b"ARROW1": "an Arrow IPC file: say it by `format='arrow'`",
+    b"\xff\xff\xff\xff": "an Arrow IPC stream: give the table of `pyarrow.ipc.open_stream(path).read_all()`",
+}
+
+
+def looks_like(path: str, kind: str) -> str | None:
+    """What a file is by its first bytes, where that is not what it is taken for."""
+    with suppress(OSError), open(path, "rb") as content:
+        head = content.read(8)
+        found = next((what for magic, what in _MAGIC.items() if head.startswith(magic)), None)
+        if found is not None and not path.casefold().endswith(".gz") and not found.startswith(_NAMES[kind] + ":"):
+            return f"by its first bytes it is {found}"
+    return None
+
+
 def _remedy(path: str, kind: str, error: Exception) -> str | None:
     """What a file may be instead, and who reads it then."""
     ending, named = Path(path).suffix.casefold(), format_of(Path(path))
+    if (other := looks_like(path, kind)) is not None:
+        return other
     if named not in (None, kind):
         return f"its name says that it is {_NAMES[str(named)]}: leave `format` out"
     if kind == "parquet" and ending and named is None:
