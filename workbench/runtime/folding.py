@@ -80,6 +80,7 @@ class Folder:
         self.spec = fold
         self.learned_keys = KeyProfile()
         self._inputs: list[tuple[Expression, str | None]] = []
+        self._places: dict[Expression, list[int]] = {}
         self._feeds = [Feed(partial.kind, self._columns(partial)) for partial in fold.partials]
         self.kinds = [feed.monoid for feed in self._feeds]
         read = [entry[0] for entry in self._inputs] + [named.expression for named in fold.keys]
@@ -118,12 +119,15 @@ class Folder:
 
     def _input(self, argument: Expression, dtype: str | None) -> int:
         """The column of an argument in a type; a partial that only counts shares any column of its argument."""
-        for index, (expression, kind) in enumerate(self._inputs):
-            if expression == argument and (dtype is None or kind in (None, dtype)):
-                self._inputs[index] = (expression, kind or dtype)
+        places = self._places.setdefault(argument, [])
+        for index in places:
+            kind = self._inputs[index][1]
+            if dtype is None or kind in (None, dtype):
+                self._inputs[index] = (argument, kind or dtype)
                 return index
+        places.append(len(self._inputs))
         self._inputs.append((argument, dtype))
-        return len(self._inputs) - 1
+        return places[-1]
 
     def read(self, cut: Cut) -> Rows:
         """What the fold takes of a batch; every row of the batch has an event time and a slice."""
