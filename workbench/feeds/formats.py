@@ -108,11 +108,28 @@ def check_columns(path: str, found: pa.Schema, wanted: pa.Schema, *, typed: bool
             )
 
 
+#: What there is instead of the views in which polars keeps texts: little of Arrow, and no Parquet, can do with them.
+_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+
+
+def without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column, or categories, with plain texts and bytes in the place of views."""
+    kind = column.type
+    if not pa.types.is_dictionary(kind):
+        return column.cast(_VIEWS[kind]) if kind in _VIEWS else column
+    if kind.value_type not in _VIEWS:
+        return column
+    values = _VIEWS[kind.value_type]
+    chunks = [pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(values)) for chunk in column.chunks]
+    return pa.chunked_array(chunks, pa.dictionary(kind.index_type, values))
+
+
 def plain(field: pa.Field) -> pa.Field:
-    """A stored column as that of a stream: dictionaries as their values, times in microseconds."""
+    """A stored column as that of a stream: dictionaries as their values, no views, times in microseconds."""
     kind = field.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
+    kind = _VIEWS.get(kind, kind)
     if pa.types.is_timestamp(kind):
         kind = pa.timestamp("us", kind.tz)
     return pa.field(field.name, kind, field.nullable)
