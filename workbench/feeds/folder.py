@@ -89,7 +89,7 @@ class FolderFeed:
             )
         limit = usual_rows(start) if limit is None else limit
         if self._recording.rows - start < limit:
-            self._look(start + limit)
+            self._look()
         row = min(self._recording.rows, start + limit)
         return {"row": row}, False
 
@@ -103,8 +103,8 @@ class FolderFeed:
     def close(self) -> None:
         """Nothing is open."""
 
-    def _look(self, wanted: int) -> None:
-        """Take in the files that have come, those that are complete, in order, up to row ``wanted`` or half a second.
+    def _look(self) -> None:
+        """Take in the files that have come, those that are complete, in order, for half a second.
 
         The rest is for the next look: tens of thousands of files do not have to be opened before the first result.
         """
@@ -113,7 +113,6 @@ class FolderFeed:
             return
         self._looked = now
         taken: list[RecordedFile] = []
-        rows = self._recording.rows
         try:
             new = self._new()
             self._note({name: stamp for stamp, name in new}, now)
@@ -122,8 +121,7 @@ class FolderFeed:
                 if file is None:
                     break
                 taken.append(file)
-                rows += sum(block.rows for block in file.blocks)
-                if rows >= wanted or self._now() - now > _LONG:
+                if self._now() - now > _LONG:
                     break
         finally:
             if taken:
