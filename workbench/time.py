@@ -23,7 +23,7 @@ WEEK = 7 * DAY
 #: time and a duration never wrap.
 LIMIT = 2**62
 #: 400 years, after which the calendar begins again.
-_CYCLE = 146_097 * DAY
+CYCLE = 146_097 * DAY
 
 _UNITS = {
     "week": WEEK,
@@ -122,7 +122,7 @@ def format_time(micros: int) -> str:
 
     Any time that a row may have: a year may have five digits, where somebody took milliseconds for seconds.
     """
-    cycles, rest = divmod(micros, _CYCLE)
+    cycles, rest = divmod(micros, CYCLE)
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=rest)
     year = moment.year + 400 * cycles
     return f"{year:04}-" + moment.strftime("%m-%d %H:%M:%S" + (".%f" if micros % SECOND else ""))

@@ -60,7 +60,31 @@ def test_fold_variants_agree() -> None:
 
 def test_equal_shapes_have_equal_text_and_no_text_of_a_user() -> None:
     assert fold_source(FEEDS) == fold_source(list(FEEDS))
-    assert FoldKernel(FEEDS).name == FoldKernel(list(FEEDS)).name
+    assert [part.name for part in FoldKernel(FEEDS)._parts] == [part.name for part in FoldKernel(list(FEEDS))._parts]
+
+
+def test_a_thousand_partials_are_a_few_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One function of all of them: numba took minutes for a hundred sums, and ended in a RecursionError at 400."""
+    feeds = [Feed("count"), *(feed for i in range(500) for feed in (Feed("sum_int", (i,)), Feed("count", (i,))))]
+    kernel = FoldKernel(feeds)
+    assert len({part.name for part in kernel._parts}) == 3  # the first, all others, the last
+    monkeypatch.setattr("workbench.codegen.kernels._MOST", 2)
+    kernel = FoldKernel(feeds[:12])
+    assert len(kernel._parts) == 6
+    group, columns = np.array([0, 1, 0]), [(np.array([i, 2, 10 * i]), None) for i in range(6)]
+    columns[3] = columns[3][0], np.array([True, False, True])
+    partials = kernel(group, 2, columns, compiled=True)
+    generic = kernel(group, 2, columns, compiled=False)
+    low = [fields[0].tolist() for fields in partials[1::2]]
+    assert [fields[0].tolist() for fields in partials[::2]] == [[2, 1], [2, 1], [2, 1], [2, 1], [2, 0], [2, 1]]
+    assert low == [[11 * i, 0 if i == 3 else 2] for i in range(6)]
+    for one, other in zip(partials, generic, strict=True):
+        assert [field.tolist() for field in one] == [field.tolist() for field in other]
+    mixed = [feed.monoid.blank(2) for feed in kernel.feeds]
+    kernel.into(mixed, group, columns, (kernel.ready(3, compiled=True)[0], None, *kernel.ready(3, compiled=True)[2:]))
+    assert [[field.tolist() for field in fields] for fields in mixed] == [
+        [field.tolist() for field in fields] for fields in generic
+    ]
 
 
 PROGRAM = textwrap.dedent(
@@ -177,13 +201,13 @@ def test_rows_in_lanes_fold_as_rows_by_themselves() -> None:
 def test_arrays_of_any_origin_are_one_type_to_the_compiler() -> None:
     kernel = FoldKernel([Feed("count"), Feed("sum_float", (0,))])
     rows = np.arange(20, dtype=np.float64)
-    function = kernel.ready(20, compiled=True)
+    (function,) = kernel.ready(20, compiled=True)
     assert function is not None
     for values in (rows, pa.array(rows).to_numpy(), np.repeat(rows, 2)[::2]):
         for valid in (None, np.ones(20, np.bool_), np.ones(40, np.bool_)[::2]):
             for group in (np.zeros(20, np.int64), pa.array(np.zeros(20, np.int64)).to_numpy()):
                 outputs = [feed.monoid.blank(1) for feed in kernel.feeds]
-                kernel.into(outputs, group, [(values, valid)], function)
+                kernel.into(outputs, group, [(values, valid)], (function,))
                 assert [field[0] for fields in outputs for field in fields] == [20, 190.0]
     assert len(function.signatures) == 1  # type: ignore[attr-defined]
 

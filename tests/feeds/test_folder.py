@@ -155,7 +155,14 @@ def test_hidden_and_other_files_are_not_seen(tmp_path: Path) -> None:
     for name in (".a.parquet", "_a.parquet", "a.parquet.tmp", "notes.txt", "a.crc"):
         (folder.inbox / name).write_text("not yet")
     (folder.inbox / "inside").mkdir()
+    # Folders inside the folder are not looked into; Spark gives them such names.
+    (folder.inbox / "spark.parquet").mkdir()
+    (folder.inbox / "loop.parquet").symlink_to("loop.parquet")
+    (folder.inbox / "nowhere.parquet").symlink_to("gone.parquet")
     assert folder.step() == []
+    folder.clock.now += 100
+    assert folder.step() == []
+    assert folder.put("z.parquet", 2, when=1) == folder.step()
 
 
 def test_a_file_that_is_not_complete_is_waited_for_and_so_are_those_behind_it(tmp_path: Path) -> None:
@@ -211,6 +218,34 @@ def test_lines_count_as_complete_when_they_have_not_grown_for_a_second(tmp_path:
     path.write_text("ts,n\n1970-01-01,1\n1970-01-02,2\n")
     assert folder.step() == []
     assert folder.step() == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_an_empty_file_of_lines_is_one_that_is_begun(tmp_path: Path, kind: str) -> None:
+    """It counted as complete after a second: JSON that was written later was never read, CSV had no columns."""
+    folder = Folder(tmp_path, kind)
+    path, other = folder.inbox / f"a.{kind}", folder.inbox / f"b.{kind}"
+    text = {"csv": "ts,n\n1970-01-01,{}\n", "json": '{{"ts": "1970-01-01", "n": {}}}\n'}[kind]
+    path.touch()
+    other.write_text(text.format(2))
+    assert folder.step() == []
+    assert folder.step() == [2]
+    assert folder.step() == []
+    path.write_text(text.format(1))
+    assert folder.step() == []
+    assert folder.step() == [1]
+
+
+def test_a_folder_of_many_files_is_taken_in_bit_by_bit(tmp_path: Path) -> None:
+    """All were opened before the first result: a minute for 50,000, and again after a stop within it."""
+    folder = Folder(tmp_path)
+    files = [folder.put(f"{n}.parquet", 4, when=n) for n in range(9)]
+    slow = iter(range(100))
+    folder.feed._now = lambda: 1000 + next(slow) * 0.3
+    assert folder.step() == [*files[0], *files[1]]
+    assert len(folder.feed._log.files) == 2
+    folder.open()
+    assert folder.step() == [row for file in files[2:] for row in file]
 
 
 def test_files_of_lines_that_lie_there_already_are_not_waited_for_one_by_one(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -364,7 +365,7 @@ class _Edges:
             only(notify=lambda s, c, t: (c.begin(t // 2 + 2), c.end(t + 5))),
             "at 1000002: the one before has ended at 1000005",
         ),
-        (only(notify=lambda s, c, t: c.begin(0.5)), "`0.5` is no time: whole microseconds"),
+        (only(notify=lambda s, c, t: c.begin(0.5)), "`0.5` is no whole number"),
         (only(notify_context=lambda s, c, t: c.add(5, 5), earliest=lambda s, c: None), "cannot end at 5, before it"),
         (only(notify_context=lambda s, c, t: c.add(t, 9), earliest=lambda s, c: None), "cannot end at 9, before it"),
         (only(notify_context=lambda s, c, t: c.add(0, 1 << 40), earliest=lambda s, c: None), "no two windows of"),
@@ -374,8 +375,13 @@ class _Edges:
             "(1000000, 1000001) to remove, or it has end",
         ),
         (only(notify_context=lambda s, c, t: None, earliest=lambda s, c: "x"), "`earliest` gave `x`, which is"),
+        (
+            only(fields={"m": ("int64", 0)}, notify=lambda s, c, t: setattr(c, "m", c.m + 0.5)),
+            "`0.5` is no whole number",
+        ),
+        (only(fields={"m": ("int64", 0)}, notify=lambda s, c, t: setattr(c, "m", 1 << 63)), "too large for `int64`"),
         (type("A", (_Edges,), {"next_edge": lambda s, t: t}), "`next_edge(-48576)` gave `-48576`, which is"),
-        (type("B", (_Edges,), {"next_edge": lambda s, t: "x"}), "gave `x`, which is no later time"),
+        (type("B", (_Edges,), {"next_edge": lambda s, t: "x"}), "gave `x`, which is no whole number"),
         (type("C", (_Edges,), {"next_edge": _next_second}), "windows must begin one"),
         (
             only(next_edge=_next_second, trigger=lambda s, a, b: [(b - 1, b)]),
@@ -393,6 +399,31 @@ def test_errors_of_the_class_name_it_and_the_method(cls: type, message: str) -> 
     assert text.startswith("window type `odd`: ")
     assert message in text
     assert "\nhint: it is called as " in text
+
+
+def test_numbers_of_numpy_are_as_good_as_python_s() -> None:
+    """They were told to be no later times."""
+
+    class Seconds:
+        def next_edge(self, time: int) -> Any:
+            return np.int64(time // SECOND * SECOND + SECOND)
+
+        def trigger(self, after: int, until: int) -> list[Any]:
+            return [(end - SECOND, end) for end in np.arange(self.next_edge(after), until + 1, SECOND)]
+
+    class Stops:
+        def notify_context(self, context: Any, time: int) -> None:
+            context.add(np.int64(time), np.float64(time + 1))
+
+        def earliest(self, context: Any) -> Any:
+            return np.max(context.rows)
+
+    workbench.window_type("seconds", Seconds)
+    workbench.window_type("stops", Stops)
+    for form, second in (("seconds()", 1), ("stops()", 1e-6)):
+        engine = Engine(compile_workload(workload([form])))
+        engine.run([rows((1, 1.0), (3, 2.0)), rows((5, 3.0))])
+        assert [row[:3] for row in told(engine)] == [(1, 1 + second, 1), (3, 3 + second, 1), (5, 5 + second, 1)]
 
 
 def test_edges_that_end_and_rows_beyond_them() -> None:

@@ -339,3 +339,12 @@ def test_a_window_that_is_revised_again_and_again_stays_revised(form: str, monke
         assert told(engine)[0][4:] == ("revised", min(late, 2))
     whole = (3, 12) if form.startswith("count") else (7, 17)
     assert told(engine)[0][2:4] == whole
+
+
+@pytest.mark.parametrize("days", [3_000_000, 10_000_000, 50_000_000])
+def test_windows_of_many_thousand_years(days: int) -> None:
+    """Blocks of state that are many windows long went beyond int64."""
+    engine = start(f"window(ts, '{days} days')")
+    found = engine.run([table([(5, 1), (7, 2)])])["q"].table()
+    end = found["window_end"].cast(pa.int64())[0].as_py()
+    assert (end, found["n"].to_pylist(), found["t"].to_pylist()) == (days * 86_400 * SECOND, [2], [3])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -233,3 +235,51 @@ def test_the_python_of_a_source_makes_the_same_again(tmp_path: Path, options: di
     source = Session().source("s", place, time="ts", **declared, **options)
     again = eval(f"Session().source('s', {', '.join(source_arguments(source))})")
     assert replace(again, paths=source.paths) == source
+
+
+def read(source: Any) -> list[dict[str, Any]]:
+    """All rows of a recording."""
+    (path,) = map(str, source.paths)
+    file = scan(path, source.format, dialect=source.dialect)
+    tables = [read_block(path, source.format, block, source.stream.schema, source.dialect) for block in file.blocks]
+    return [row for table in tables for row in table.to_pylist()]
+
+
+@pytest.mark.parametrize("before", [b"\n", b"\r\n\r\n", b"\xef\xbb\xbf\n"])
+def test_empty_lines_may_stand_before_the_names(tmp_path: Path, before: bytes) -> None:
+    """Empty lines are no rows; the first one was the line of names, so that there was no column."""
+    (tmp_path / "a.csv").write_bytes(before + LINES.encode())
+    source = make_source("s", tmp_path / "a.csv", time="ts")
+    assert source.stream.schema.names == ["ts", "key", "value"]
+    assert [row["value"] for row in read(source)] == [1, 2]
+
+
+@pytest.mark.parametrize("long", ["z" * 3_000_000, '"' + "a,b;c" * 100_000 + '"'])
+def test_a_text_of_any_length_is_one(tmp_path: Path, long: str) -> None:
+    """Python's reader of CSV, which tells how a file is written, has a limit of 131,072 characters."""
+    (tmp_path / "a.csv").write_text(LINES + f"2024-01-01 00:00:02,{long},3\n")
+    source = make_source("s", tmp_path / "a.csv", time="ts")
+    assert [(len(row["key"]), row["value"]) for row in read(source)] == [(1, 1), (1, 2), (len(long.strip('"')), 3)]
+    assert csv.field_size_limit() == 131_072
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "hint"),
+    [
+        ("a.csv", gzip.compress(LINES.encode() * 99), "packed by gzip: name it so, such as `.csv.gz`"),
+        ("a.json", gzip.compress(LINES.encode() * 99), "packed by gzip: name it so, such as `.csv.gz`"),
+        ("a.csv", b"PK\x03\x04\x14", "a ZIP archive or of Excel: unpack it"),
+        ("a.csv", b"PAR1\x15\x04", "Parquet: say it by `format='parquet'`"),
+        ("a.arrow", b"PAR1\x15\x04", "Parquet: say it by `format='parquet'`"),
+        ("a.parquet", b"ARROW1\0\0\0\0", "an Arrow IPC file: say it by `format='arrow'`"),
+        ("a.arrow", b"\xff\xff\xff\xff\x78\0\0\0", "an Arrow IPC stream: give the table of"),
+    ],
+    ids=["gzip", "gzip-json", "zip", "parquet", "parquet-arrow", "arrow-parquet", "stream"],
+)
+def test_a_file_that_is_another_than_its_name_says(tmp_path: Path, name: str, content: bytes, hint: str) -> None:
+    """They were told to be in another encoding, or to have no rows."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError) as caught:
+        make_source("s", tmp_path / name, time="ts")
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith(f"by its first bytes it is {hint}")

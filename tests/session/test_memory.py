@@ -14,6 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from workbench.errors import SourceError
+from workbench.feeds import Tally
+from workbench.feeds.formats import scan
+from workbench.feeds.recording import FilePiece
+from workbench.runtime.engine import Engine
 from workbench.session import Session
 from workbench.session.memory import as_arrow
 
@@ -28,6 +32,50 @@ class Capsule:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("texts", [pa.string(), pa.string_view()])
+@pytest.mark.parametrize("index", [pa.uint8(), pa.uint32()])
+def test_categories_of_any_library_are_texts(texts: pa.DataType, index: pa.DataType) -> None:
+    """Those of polars, enums too, are views, which Parquet cannot hold as categories: such a table was refused."""
+    categories = pa.array(["a", "b"], texts)
+    column = pa.DictionaryArray.from_arrays(pa.array([1, None], index), categories)
+    field = pa.field("ts", pa.timestamp("us"), nullable=False)
+    given = pa.table([pa.array([0, 1], field.type), column], schema=pa.schema([field, ("c", column.type)]))
+    session = Session()
+    source = session.source("s", Capsule(given), time="ts")
+    assert source.stream.schema.field("c").type == pa.string()
+    assert not source.stream.schema.field("ts").nullable
+    assert pq.read_table(source.paths[0])["c"].to_pylist() == ["b", None]
+    assert session.table("t", Capsule(given)).open()["c"].to_pylist() == ["b", None]
+    empty = session.source("e", Capsule(given.slice(0, 0)), time="ts")
+    assert empty.stream.schema.field("c").type == pa.string()
+
+
+@pytest.mark.parametrize("kind", ["table", "parquet", "arrow", "categories"])
+def test_texts_of_polars_can_be_joined(tmp_path: Path, kind: str) -> None:
+    """They are views, of which Arrow cannot take some: a join ended the query with an ArrowNotImplementedError."""
+    texts: Any = pa.array(["a", "b", "a"], pa.string_view())
+    if kind == "categories":
+        texts = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int8()), texts.slice(0, 2))
+    given = pa.table({"ts": pa.array([0, 1, 2], pa.timestamp("us")), "c": texts})
+    data: Any = Capsule(given)
+    if kind == "parquet":
+        pq.write_table(given, data := tmp_path / "a.parquet")
+    elif kind != "table":
+        with pa.ipc.new_file(data := tmp_path / "a.arrow", given.schema) as out:
+            out.write_table(given)
+    session = Session()
+    source = session.source("s", data, time="ts")
+    session.table("t", Capsule(pa.table({"c": texts.slice(0, 2), "w": [10, 20]})))
+    queries = session.parse(
+        "SELECT t.c, sum(t.w) AS w FROM s JOIN t ON s.c = t.c GROUP BY t.c, window(s.ts, '1 day')", name="q"
+    )
+    engine = Engine(session.plan(queries))
+    file = scan(str(source.paths[0]), source.format or "parquet")
+    piece = FilePiece(file.path, file.format, file.size, file.blocks[0], 0, 3)
+    engine.run([pa.Table.from_batches(piece.read(source.stream.schema, Tally()))])
+    assert engine.results["q"].table().select(["c", "w"]).to_pylist() == [{"c": "a", "w": 20}, {"c": "b", "w": 20}]
 
 
 @pytest.mark.parametrize("make", [pa.table, Capsule, lambda table: table.to_batches()[0]])
@@ -50,6 +98,7 @@ def test_whatever_hands_out_arrow_data_is_a_table(make: Any) -> None:
         (io.StringIO("ts"), "rows cannot be read from StringIO"),
         (ROWS.assign(v=[1, "a"]), "this DataFrame cannot be read as a table: .*'a'.* column v"),
         (ROWS.assign(v=[1j, 2]), "complex128"),
+        (ROWS.assign(v=pd.Series([2**70, None], dtype=object)), "too large"),
         (pd.concat([ROWS, ROWS[["v"]]], axis=1), "Duplicate column names found"),
         (pa.table([[1], [2]], names=["v", "v"]), "there are two columns `v`"),
         (pa.table({"v": pa.array([None], pa.month_day_nano_interval())}), "a column that is not supported"),

@@ -236,3 +236,31 @@ def test_two_threads_leave_a_context_as_it_was() -> None:
     assert context.pythonExec == ours, "the other one still needs it"
     second.__exit__(None, None, None)
     assert context.pythonExec == "theirs"
+
+
+def test_a_fork_leaves_the_spark_the_queries_and_the_tables_of_its_parent_alone(tmp_path: Path) -> None:
+    """Both talked to the JVM by the same socket, and took each other's answers; a fork that ended took all along."""
+    printed = run(f"""
+        import os, sys
+        import pandas as pd
+        import workbench
+        from workbench.spark.session import get_session
+
+        rows = pd.DataFrame({{"ts": pd.date_range("2013-01-01", periods=9, freq="h", tz="UTC")}})
+        workbench.source("s", rows, time="ts")
+        sql = "SELECT count(*) AS n FROM s GROUP BY window(ts, '1 day')"
+        get_session(master="local[1]")
+        if not (child := os.fork()):
+            try:
+                workbench.run(sql)
+            except workbench.EngineError as error:
+                open({str(tmp_path / "said")!r}, "w").write(str(error))
+            sys.exit()
+        os.waitpid(child, 0)
+        handle = workbench.run(sql)
+        handle.wait(300)
+        print(handle.results()["n"].tolist())
+    """)
+    assert printed.split() == ["[9]"]
+    said = (tmp_path / "said").read_text()
+    assert said.startswith("this process is a fork of the one that started Spark, and cannot use it\nhint: run the")

@@ -152,22 +152,56 @@ BLOCK = 1 << 16
 _VALID = np.ones(BLOCK, np.bool_)
 
 
+#: Partials of one function: what numba needs for it grows faster than its length, and its recursion ends at some 400.
+_MOST = 32
+
+
+class _Part:
+    """Feeds that one function folds. It numbers their columns anew, so parts of equal shape are compiled once."""
+
+    def __init__(self, feeds: Sequence[Feed], by: type[Groups]) -> None:
+        self.columns = input_columns(feeds)
+        self.valued = {index for feed in feeds for index in feed.valued}
+        own = {index: place for place, index in enumerate(self.columns)}
+        self._feeds = [Feed(feed.kind, tuple(own[index] for index in feed.inputs)) for feed in feeds]
+        self._by = by
+        self.source = _SOURCES[by](self._feeds)
+        self.name = modules.digest(self.source)
+
+    def __len__(self) -> int:
+        return len(self._feeds)
+
+    def job(self) -> Job:
+        kinds = {
+            index: kind for feed in self._feeds for index, kind in zip(feed.valued, feed.monoid.inputs, strict=True)
+        }
+        sample = [*_NO_GROUPS[self._by]]
+        for index in range(len(self.columns)):
+            sample += [np.zeros(0, kinds.get(index, "int64")), np.zeros(0, np.bool_)]
+        sample = [sealed(array) for array in sample]
+        for feed in self._feeds:
+            sample += feed.monoid.blank(0)
+        return Job(self.name, self.source, "fold", sample, injected([feed.monoid for feed in self._feeds]))
+
+
+#: The compiled function of each part of a kernel, None for those that array code does the work of.
+Functions = tuple[Callable[..., None] | None, ...]
+
+
 class FoldKernel:
     """Level 1: rows into the partials of their groups.
 
-    All partials that can be compiled are folded in one pass, each other one by array code of its own. ``by`` is how
-    the groups of rows are told, and so where they lie: a number for each, or :class:`Runs`, or :class:`Lanes`.
+    Partials that can be compiled are folded together, up to 32 in one pass, each other one by array code of its own.
+    ``by`` is how the groups of rows are told, and so where they lie: a number for each, or :class:`Runs`, or
+    :class:`Lanes`.
     """
 
     def __init__(self, feeds: Sequence[Feed], by: type[Groups] = np.ndarray) -> None:
         self.feeds = tuple(feeds)
-        self.by = by
-        self._compiled = [feed for feed in self.feeds if feed.monoid.compiled]
-        self._inputs = input_columns(self._compiled)
-        # A column that only tells which rows have a value may be text, which the kernel never sees.
-        self._valued = {index for feed in self._compiled for index in feed.valued}
-        self.source = _SOURCES[by](self._compiled)
-        self.name = modules.digest(self.source)
+        compiled = [place for place, feed in enumerate(self.feeds) if feed.monoid.compiled]
+        self._places = [compiled[low : low + _MOST] for low in range(0, len(compiled), _MOST)]
+        self._parts = [_Part([self.feeds[place] for place in places], by) for places in self._places]
+        self._others = sorted({*range(len(self.feeds))} - {*compiled})
 
     def __call__(
         self, group: Groups, groups: int, inputs: Sequence[Input], *, compiled: bool | None = None
@@ -181,52 +215,36 @@ class FoldKernel:
         self.into(outputs, group, inputs, self.ready(group.size, compiled=compiled))
         return outputs
 
-    def ready(self, rows: int, *, compiled: bool | None = None) -> Callable[..., None] | None:
-        """The compiled variant if it is to be used for so many rows: what :meth:`into` takes."""
-        return variant(self._job(), choice(compiled), rows * len(self._compiled) * _ROW_SECONDS)
+    def ready(self, rows: int, *, compiled: bool | None = None) -> Functions:
+        """The compiled variants of the parts that are to be used for so many rows: what :meth:`into` takes."""
+        return tuple(variant(part.job(), choice(compiled), rows * len(part) * _ROW_SECONDS) for part in self._parts)
 
-    def into(
-        self,
-        outputs: Sequence[Fields],
-        group: Groups,
-        inputs: Sequence[Input],
-        function: Callable[..., None] | None,
-    ) -> None:
+    def into(self, outputs: Sequence[Fields], group: Groups, inputs: Sequence[Input], functions: Functions) -> None:
         """Fold more rows into partials that are there, behind the rows that are in them. Validity None: no NULL.
 
         Whatever the arrays come from, the kernel sees contiguous ones that it may not write to, so that there is
         one type of them and one machine code.
         """
-        for feed, fields in zip(self.feeds, outputs, strict=True):
-            if function is None or feed not in self._compiled:
-                _fold_generic(feed, group if isinstance(group, np.ndarray) else group.expanded(), inputs, fields)
-        if function is None:
-            return
-        where = [group] if isinstance(group, np.ndarray) else group.columns
-        columns: list[Array] = []
-        for index in self._inputs:
-            values, valid = inputs[index]
-            columns += [values if index in self._valued else _NONE, _known(valid, group.size)]
-        targets = [f for feed, out in zip(self.feeds, outputs, strict=True) if feed in self._compiled for f in out]
-        function(*map(sealed, where), *map(sealed, columns), *targets)
+        generic = list(self._others)
+        where = [sealed(each) for each in ([group] if isinstance(group, np.ndarray) else group.columns)]
+        for part, places, function in zip(self._parts, self._places, functions, strict=True):
+            if function is None:
+                generic += places
+                continue
+            columns: list[Array] = []
+            for index in part.columns:
+                values, valid = inputs[index]
+                # A column that only tells which rows have a value may be text, which the kernel never sees.
+                columns += [values if index in part.valued else _NONE, _known(valid, group.size)]
+            function(*where, *map(sealed, columns), *(field for place in places for field in outputs[place]))
+        for place in generic:
+            cells = group if isinstance(group, np.ndarray) else group.expanded()
+            _fold_generic(self.feeds[place], cells, inputs, outputs[place])
 
     def compile(self) -> None:
-        """Wait until the compiled variant is there."""
-        variant(self._job(), "compiled", 0.0)
-
-    def _job(self) -> Job:
-        kinds = {
-            index: kind
-            for feed in self._compiled
-            for index, kind in zip(feed.valued, feed.monoid.inputs, strict=True)
-        }
-        sample = [*_NO_GROUPS[self.by]]
-        for index in self._inputs:
-            sample += [np.zeros(0, kinds.get(index, "int64")), np.zeros(0, np.bool_)]
-        sample = [sealed(array) for array in sample]
-        for feed in self._compiled:
-            sample += feed.monoid.blank(0)
-        return Job(self.name, self.source, "fold", sample, injected([feed.monoid for feed in self._compiled]))
+        """Wait until the compiled variants are there."""
+        for part in self._parts:
+            variant(part.job(), "compiled", 0.0)
 
 
 _NONE = np.zeros(0, np.int64)
@@ -261,13 +279,15 @@ def _known(valid: Array | None, rows: int) -> Array:
 def _fold_generic(feed: Feed, group: Array, inputs: Sequence[Input], fields: Fields) -> None:
     """Array code: the rows that feed a partial, folded by the kind's own function or pairwise."""
     kind = feed.monoid
-    columns = [(values, _known(valid, len(group))) for values, valid in inputs]
     chosen: Array | slice = slice(None)
     if feed.required:
-        chosen = np.logical_and.reduce([columns[index][1] for index in feed.required])
+        chosen = np.logical_and.reduce([_known(inputs[index][1], len(group)) for index in feed.required])
     values: list[Array] = []
     for position, index in enumerate(feed.valued):
-        values += [column[chosen] for column in columns[index][: 2 if position in kind.nullable else 1]]
+        column, valid = inputs[index]
+        values.append(column[chosen])
+        if position in kind.nullable:
+            values.append(_known(valid, len(group))[chosen])
     group = group[chosen]
     with np.errstate(all="ignore"):
         if kind.fold is not None:

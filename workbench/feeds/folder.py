@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +25,8 @@ _LOOK = 0.2
 _SETTLED = 1.0
 #: Seconds for which a file that cannot be read is taken to be still on its way, after it last grew.
 _PATIENCE = 30.0
+#: Seconds after which the files that have been taken in are given out, before those that also are there.
+_LONG = 0.5
 #: How names of files begin that are not meant to be seen.
 _HIDDEN = (".", "_")
 
@@ -100,7 +104,10 @@ class FolderFeed:
         """Nothing is open."""
 
     def _look(self) -> None:
-        """Take in the files that have come, those that are complete, in order."""
+        """Take in the files that have come, those that are complete, in order, for half a second.
+
+        The rest is for the next look: tens of thousands of files do not have to be opened before the first result.
+        """
         now = self._now()
         if self._looked is not None and now - self._looked < _LOOK:
             return
@@ -114,6 +121,8 @@ class FolderFeed:
                 if file is None:
                     break
                 taken.append(file)
+                if self._now() - now > _LONG:
+                    break
         finally:
             if taken:
                 self._log.append(taken)
@@ -134,13 +143,19 @@ class FolderFeed:
                         continue
                     try:
                         stamp = entry.stat()
-                    except FileNotFoundError:
-                        continue  # it was renamed or taken away between two calls: not there, then
-                    found.append(((stamp.st_size, stamp.st_mtime_ns), entry.name))
+                    except OSError as error:
+                        if isinstance(error, FileNotFoundError) or error.errno == errno.ELOOP:
+                            continue  # renamed or taken away between two calls, or a link to nowhere: not there, then
+                        raise
+                    # A folder may have such a name, as Spark's do. A file of lines is begun before it is written.
+                    if stat.S_ISREG(stamp.st_mode) and (stamp.st_size or self._options.format not in LINES):
+                        found.append(((stamp.st_size, stamp.st_mtime_ns), entry.name))
         except (FileNotFoundError, NotADirectoryError):
             raise SourceError(
                 f"no folder `{self._options.path}`", hint="bring it back and start the query again"
             ) from None
+        except OSError as error:
+            raise SourceError(f"cannot look into `{self._options.path}`: {error.strerror}") from None
         return sorted(found, key=lambda entry: (entry[0][1], entry[1]))
 
     def _note(self, stamps: dict[str, tuple[int, int]], now: float) -> None:

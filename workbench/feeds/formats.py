@@ -108,11 +108,28 @@ def check_columns(path: str, found: pa.Schema, wanted: pa.Schema, *, typed: bool
             )
 
 
+#: What there is instead of the views in which polars keeps texts: little of Arrow, and no Parquet, can do with them.
+_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+
+
+def without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column, or categories, with plain texts and bytes in the place of views."""
+    kind = column.type
+    if not pa.types.is_dictionary(kind):
+        return column.cast(_VIEWS[kind]) if kind in _VIEWS else column
+    if kind.value_type not in _VIEWS:
+        return column
+    values = _VIEWS[kind.value_type]
+    chunks = [pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(values)) for chunk in column.chunks]
+    return pa.chunked_array(chunks, pa.dictionary(kind.index_type, values))
+
+
 def plain(field: pa.Field) -> pa.Field:
-    """A stored column as that of a stream: dictionaries as their values, times in microseconds."""
+    """A stored column as that of a stream: dictionaries as their values, no views, times in microseconds."""
     kind = field.type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
+    kind = _VIEWS.get(kind, kind)
     if pa.types.is_timestamp(kind):
         kind = pa.timestamp("us", kind.tz)
     return pa.field(field.name, kind, field.nullable)
@@ -298,9 +315,34 @@ def _unreadable(path: str, kind: str, error: Exception) -> UnreadableError:
     return UnreadableError(f"cannot read `{path}` as {_NAMES[kind]}: {error}", hint=_remedy(path, kind, error))
 
 
+#: What a file begins with, and what it is then.
+_MAGIC = {
+    b"\x1f\x8b": "packed by gzip: name it so, such as `.csv.gz`",
+    b"PK\x03\x04": "a ZIP archive or of Excel: unpack it, or give the DataFrame of `pandas.read_excel(path)`",
+    b"BZh": "packed by bzip2: unpack it",
+    b"\xfd7zXZ": "packed by xz: unpack it",
+    b"\x28\xb5\x2f\xfd": "packed by zstd: unpack it",
+    b"PAR1": "Parquet: say it by `format='parquet'`",
+    b"ARROW1": "an Arrow IPC file: say it by `format='arrow'`",
+    b"\xff\xff\xff\xff": "an Arrow IPC stream: give the table of `pyarrow.ipc.open_stream(path).read_all()`",
+}
+
+
+def looks_like(path: str, kind: str) -> str | None:
+    """What a file is by its first bytes, where that is not what it is taken for."""
+    with suppress(OSError), open(path, "rb") as content:
+        head = content.read(8)
+        found = next((what for magic, what in _MAGIC.items() if head.startswith(magic)), None)
+        if found is not None and not path.casefold().endswith(".gz") and not found.startswith(_NAMES[kind] + ":"):
+            return f"by its first bytes it is {found}"
+    return None
+
+
 def _remedy(path: str, kind: str, error: Exception) -> str | None:
     """What a file may be instead, and who reads it then."""
     ending, named = Path(path).suffix.casefold(), format_of(Path(path))
+    if (other := looks_like(path, kind)) is not None:
+        return other
     if named not in (None, kind):
         return f"its name says that it is {_NAMES[str(named)]}: leave `format` out"
     if kind == "parquet" and ending and named is None:

@@ -13,6 +13,7 @@ import mmap
 import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -33,6 +34,8 @@ EMPTY = ("", "NULL", "null", "NA", "N/A")
 _LINES = 1 << 15
 _BITE = 1 << 22
 _RETURN = ord("\r")
+#: Held while Python's limit of a field, which is one of the process, is another.
+_FIELDS = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,10 @@ def _unpacked(path: str, modified: int, size: int, encoding: str) -> IO[bytes]:
 def line_blocks(path: str, dialect: Dialect, *, csv: bool) -> Iterator[Block]:
     """The lines of a file by blocks, in bytes; empty lines are no rows, and neither is a header."""
     with open_lines(path, dialect.encoding) as content:
-        mark = len(codecs.BOM_UTF8) if content.read(3) == codecs.BOM_UTF8 else 0
-        content.seek(mark)
-        begin = mark + (len(content.readline()) if csv and dialect.header else 0)
+        begin = len(codecs.BOM_UTF8) if content.read(3) == codecs.BOM_UTF8 else 0
         content.seek(begin)
+        if csv and dialect.header:
+            begin += sum(map(len, _up_to_first(content)))
         for text in _whole_lines(content):
             data = np.frombuffer(text, np.uint8)
             ends = np.flatnonzero(data == ord("\n")) + 1
@@ -102,6 +105,15 @@ def line_blocks(path: str, dialect: Dialect, *, csv: bool) -> Iterator[Block]:
                 if rows:
                     yield Block(rows, begin + int(starts[first]), begin + int(ends[last]))
             begin += len(text)
+
+
+def _up_to_first(content: Any) -> Iterator[bytes]:
+    """The lines up to the first that is not empty, which is that of names."""
+    while line := content.readline():
+        yield line
+        if line.removeprefix(codecs.BOM_UTF8).strip(b"\r\n"):
+            return
+    yield b""
 
 
 def _whole_lines(content: Any) -> Iterator[bytes]:
@@ -153,7 +165,7 @@ def header(path: str, dialect: Dialect) -> list[str]:
 def unnamed_header(path: str, dialect: Dialect) -> list[str]:
     """The same of the first line alone, for whose names nothing is checked."""
     with open_lines(path, dialect.encoding) as lines:
-        first = lines.readline().removeprefix(codecs.BOM_UTF8)
+        *_, first = (line.removeprefix(codecs.BOM_UTF8) for line in _up_to_first(lines))
     fields = fields_of([first.decode("utf-8" if _is_wide(dialect.encoding) else dialect.encoding)], dialect.sep)
     names = fields[0] if fields else []
     return [name.strip() if dialect.header and name.strip() else f"column_{n}" for n, name in enumerate(names, 1)]
@@ -162,7 +174,12 @@ def unnamed_header(path: str, dialect: Dialect) -> list[str]:
 def fields_of(lines: list[str], sep: str) -> list[list[str]]:
     """The fields of some lines; empty lines are none. Raises ValueError for what is no line of CSV."""
     try:
-        return [fields for fields in csv.reader(lines, delimiter=sep) if fields]
+        with _FIELDS:
+            usual = csv.field_size_limit(max(map(len, lines), default=0) + 1)
+            try:
+                return [fields for fields in csv.reader(lines, delimiter=sep) if fields]
+            finally:
+                csv.field_size_limit(usual)
     except csv.Error as error:
         alone = any("\r" in line.rstrip("\r\n") for line in lines)
         raise ValueError("lines must end in \\n, not in \\r alone" if alone else str(error)) from None

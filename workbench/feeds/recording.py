@@ -20,7 +20,7 @@ import pyarrow as pa
 from workbench.errors import SourceError
 from workbench.feeds.dialect import PLAIN, Dialect
 from workbench.feeds.feed import Tally
-from workbench.feeds.formats import RecordedFile, read_block
+from workbench.feeds.formats import RecordedFile, read_block, without_views
 from workbench.feeds.lines import Block
 from workbench.feeds.times import MICROS, to_micros
 
@@ -169,6 +169,7 @@ class Recording:
 
 
 def _convert(column: Any, field: pa.Field, path: str) -> Any:
+    column = without_views(column)
     if pa.types.is_timestamp(field.type):
         return to_micros(column, field.name, path).cast(field.type)
     return column if column.type == field.type else column.cast(field.type)

@@ -46,8 +46,28 @@ _CALLED = {
     "notify_context": "notify_context(self, context, time, ...)",
     "earliest": "earliest(self, context)",
 }
+
+
+def whole(value: Any) -> int:
+    """A whole number that a user's class gives, numpy's or a float's as well. Raises ValueError for what is none."""
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or isinstance(value, str) or number != value:
+        raise ValueError(f"`{value}` is no whole number")
+    return number
+
+
+def _int64(value: Any) -> int:
+    number = whole(value)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"`{value}` is too large for `int64`")
+    return number
+
+
 #: Types of the fields that are kept of a key, and what makes one of a value.
-FIELD_TYPES: dict[str, Callable[[Any], Any]] = {"int64": int, "float64": float}
+FIELD_TYPES: dict[str, Callable[[Any], Any]] = {"int64": _int64, "float64": float}
 
 
 class Micros(int):
@@ -104,6 +124,15 @@ class UserWindow:
             raise
         except Exception as error:  # the user's own code
             raise self.fault(f"`{method}` failed: {type(error).__name__}: {error}", method) from error
+
+    def number(self, value: Any, method: str) -> int:
+        """What a method gave, as a whole number. Raises DataError."""
+        if type(value) is int:
+            return value
+        try:
+            return whole(value)
+        except ValueError:
+            raise self.fault(f"`{method}` gave `{value}`, which is no whole number", method) from None
 
     def fault(self, message: str, method: str) -> DataError:
         """An error of the class, with the method's signature as the hint."""

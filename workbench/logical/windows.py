@@ -125,6 +125,8 @@ class Band:
 
 #: Calendar units, with how many days or months they are about.
 CALENDAR_UNITS = ("day", "week", "month", "quarter", "year")
+#: More units of whatever length would begin and end where no row can be.
+_MOST_UNITS = 100_000
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,8 @@ class Calendar:
             )
         if self.count <= 0:
             raise QueryError(f"the number of {self.unit}s must be positive, got `{self.count}`")
+        if self.count > _MOST_UNITS:
+            raise QueryError(f"no calendar window has more than {_MOST_UNITS:,} {self.unit}s, got `{self.count}`")
         try:
             ZoneInfo(self.zone)
         except (KeyError, ValueError, OSError):

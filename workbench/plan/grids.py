@@ -13,7 +13,7 @@ from workbench.logical import Band, Calendar, ContextFree, Cumulating, MeasureWi
 from workbench.plan.grid import Array, Bounds, Grid
 from workbench.plan.slicing import Edges, union
 from workbench.plan.user_grids import Asked
-from workbench.time import DAY, LIMIT
+from workbench.time import CYCLE, DAY, LIMIT
 
 
 class Periodic(Grid):
@@ -88,10 +88,6 @@ class Single(Grid):
         return 0 if time >= self._window.end else -1
 
 
-#: The first and the last time for which calendars are asked: :class:`datetime.datetime` less a year at each end.
-_CALENDAR = (-62_104_060_800_000_000, 253_370_764_800_000_000)
-#: The years in which the clock's changes count.
-_YEARS = range(2, 9999)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -121,8 +117,9 @@ class Local(Grid):
 
     def _number(self, time: int) -> int:
         """The window of a time: guessed from the date in UTC, which is a day off at most."""
-        time = min(max(time, _CALENDAR[0]), _CALENDAR[1])
-        number = _unit_of((_EPOCH + timedelta(microseconds=time)).date(), self._window.unit) // self._window.count
+        cycles, rest = divmod(time, CYCLE)
+        day = (_EPOCH + timedelta(microseconds=rest)).date()
+        number = _unit_of(day, cycles, self._window.unit) // self._window.count
         while self._start(number) > time:
             number -= 1
         while self._start(number + 1) <= time:
@@ -131,13 +128,17 @@ class Local(Grid):
 
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
+#: Days and months of 400 years, after which the calendar begins again: :data:`workbench.time.CYCLE`.
+_CYCLE_DAYS, _CYCLE_MONTHS = CYCLE // DAY, 400 * 12
+#: Those of :class:`datetime.datetime`, less one at each end; ``0`` begins in 1970. Beyond them clocks are as within.
+_CYCLES = (-4, 19)
 
 
-def _unit_of(day: date, unit: str) -> int:
-    """Which unit after the one with 1970-01-01 a date is in; weeks begin on Mondays."""
+def _unit_of(day: date, cycles: int, unit: str) -> int:
+    """Which unit after the one with 1970-01-01 a date is in, moved by cycles; weeks begin on Mondays."""
     if unit in _MONTHS:
-        return ((day.year - 1970) * 12 + day.month - 1) // _MONTHS[unit]
-    days = (day - date(1970, 1, 1)).days
+        return ((day.year - 1970) * 12 + day.month - 1 + cycles * _CYCLE_MONTHS) // _MONTHS[unit]
+    days = (day - date(1970, 1, 1)).days + cycles * _CYCLE_DAYS
     return (days + 3) // 7 if unit == "week" else days
 
 
@@ -149,21 +150,28 @@ def _starts(window: Calendar) -> Callable[[int], int]:
     def start(number: int) -> int:
         unit = number * window.count
         if window.unit in _MONTHS:
-            year, month = divmod(unit * _MONTHS[window.unit], 12)
-            year, day = year + 1970, 1
+            cycles, months = divmod(unit * _MONTHS[window.unit], _CYCLE_MONTHS)
+            day = date(1970 + months // 12, months % 12 + 1, 1)
         else:
-            days = unit * 7 - 3 if window.unit == "week" else unit
-            if not -719_162 <= days <= 2_932_896:
-                return days * DAY
-            first = date(1970, 1, 1) + timedelta(days=days)
-            year, month, day = first.year, first.month - 1, first.day
-        if year not in _YEARS:
-            return (year - 1970) * 366 * DAY + month * 31 * DAY
-        # fold=0 takes the first of two midnights, and where there is none the moment when the clock changes.
-        local = datetime(year, month + 1, day, tzinfo=zone)
-        return (local.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)
+            cycles, days = divmod(unit * 7 - 3 if window.unit == "week" else unit, _CYCLE_DAYS)
+            day = date(1970, 1, 1) + timedelta(days=days)
+        held = min(max(cycles, _CYCLES[0]), _CYCLES[1])
+        first = _first_moment(day.replace(year=day.year + 400 * held), zone)
+        return (first - _EPOCH) // timedelta(microseconds=1) + (cycles - held) * CYCLE
 
     return start
+
+
+def _first_moment(day: date, zone: ZoneInfo) -> datetime:
+    """When a day begins in a zone, in UTC: its first midnight, or the change of the clock where there is none."""
+    midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
+    high = midnight.astimezone(UTC)
+    low = min(high, midnight.replace(fold=1).astimezone(UTC))
+    # Two midnights go the other way. The clock changes at midnight most often, but has done so before it.
+    while high - low > timedelta(microseconds=1):
+        middle = low + (high - low) // 2
+        low, high = (low, middle) if middle.astimezone(zone).date() >= day else (middle, high)
+    return high
 
 
 @lru_cache(maxsize=1 << 10)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 
 import pyarrow as pa
 
@@ -26,7 +26,7 @@ def count_of_never_null(partial: Partial, where: Expression | None, schema: pa.S
 RULES: tuple[Callable[[Partial, Expression | None, pa.Schema], Partial], ...] = (count_of_never_null,)
 
 
-def read_wider(partials: Sequence[Partial]) -> dict[Partial, Partial]:
+def read_wider(partials: Collection[Partial]) -> dict[Partial, Partial]:
     """What to read in place of partials whose fields are the first ones of another that is there anyway.
 
     A variance beside a kurtosis of the same expression reads the moments up to the fourth.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -41,7 +41,7 @@ from workbench.logical import (
 )
 from workbench.logical.types import language_type
 from workbench.plan.characteristics import keeps_rows
-from workbench.plan.cost import Constants, constants, over_slices
+from workbench.plan.cost import Candidate, Constants, constants, over_slices
 from workbench.plan.gag import Algorithm
 from workbench.plan.grids import listed, slice_edges
 from workbench.plan.rules import read_wider, rewrite
@@ -56,7 +56,7 @@ _FORCED = {Store.LAZY: Algorithm.TWO_STACKS, Store.EAGER: Algorithm.FLAT_FAT}
 #: What queries of one fold have in common: filter, key expressions, and the columns of rows that are kept.
 Shape: TypeAlias = tuple[Expression | None, tuple[Expression, ...], tuple[Expression, ...] | None, tuple[int, int]]
 #: The partials that calls of running queries read.
-Reads: TypeAlias = dict[tuple[Query, AggregateCall], tuple[Partial, ...]]
+Reads: TypeAlias = dict[Query, dict[AggregateCall, tuple[Partial, ...]]]
 #: The partials of each aggregate call of a query.
 Needs: TypeAlias = list[tuple[AggregateCall, tuple[Partial, ...]]]
 
@@ -80,21 +80,21 @@ def compile_workload(
     partials that they read, since what another one has missed cannot be made up for.
     """
     reads = _reads(running)
-    partials: dict[Shape, list[Partial]] = {}
-    shapes: list[Shape] = []
+    folds_of: dict[Shape, int] = {}
+    partials: list[dict[Partial, None]] = []
     queries = []
     for query in workload.queries:
         for window in query.windows:
             require_few(window)
         keys = tuple(named.expression for named in query.keys)
         shape: Shape = (query.where, keys, _kept_columns(query), _ahead(query))
-        if shape not in partials:
-            partials[shape] = [ROWS]
-            shapes.append(shape)
-        queries.append((query, shapes.index(shape), _ingredients(query, partials[shape], reads)))
-    plans, kept = _number(
-        queries, [partials[shape] for shape in shapes], {each for own in reads.values() for each in own}
-    )
+        fold = folds_of.setdefault(shape, len(partials))
+        if fold == len(partials):
+            partials.append({ROWS: None})
+        queries.append((query, fold, _ingredients(query, partials[fold], reads.get(query, {}))))
+    read = {each for calls in reads.values() for own in calls.values() for each in own}
+    plans, kept = _number(queries, partials, read)
+    shapes = list(folds_of)
     folds = []
     for position, of_fold in enumerate(kept):
         users = [plan.query for plan in plans if plan.fold == position]
@@ -137,17 +137,18 @@ def _kept_columns(query: Query) -> tuple[Expression, ...] | None:
 
 
 def _number(
-    queries: list[tuple[Query, int, Needs]], partials: list[list[Partial]], fixed: Collection[Partial]
+    queries: list[tuple[Query, int, Needs]], partials: list[dict[Partial, None]], fixed: Collection[Partial]
 ) -> tuple[tuple[QueryPlan, ...], list[tuple[Partial, ...]]]:
     """The queries with the positions of their partials, and the partials of each fold that are kept."""
     wider = [
         {narrow: wide for narrow, wide in read_wider(of_fold).items() if narrow not in fixed} for of_fold in partials
     ]
     kept = [tuple(each for each in own if each not in wide) for own, wide in zip(partials, wider, strict=True)]
+    places = [{partial: place for place, partial in enumerate(own)} for own in kept]
     plans = []
     for query, fold, needs in queries:
         ingredients = tuple(
-            Ingredient(call, tuple(kept[fold].index(wider[fold].get(need, need)) for need in wanted))
+            Ingredient(call, tuple(places[fold][wider[fold].get(need, need)] for need in wanted))
             for call, wanted in needs
         )
         plans.append(QueryPlan(query, fold, ingredients))
@@ -158,32 +159,28 @@ def _reads(running: SharedPlan | None) -> Reads:
     if running is None:
         return {}
     return {
-        (plan.query, ingredient.call): tuple(
-            running.folds[plan.fold].partials[place] for place in ingredient.partials
-        )
+        plan.query: {
+            ingredient.call: tuple(running.folds[plan.fold].partials[place] for place in ingredient.partials)
+            for ingredient in plan.ingredients
+        }
         for plan in running.queries
-        for ingredient in plan.ingredients
     }
 
 
-def _ingredients(query: Query, partials: list[Partial], reads: Reads) -> Needs:
-    """The partials that each aggregate call of a query is made of; those not there yet are added."""
+def _ingredients(
+    query: Query, partials: dict[Partial, None], reads: Mapping[AggregateCall, tuple[Partial, ...]]
+) -> Needs:
+    """The partials that each aggregate call of a query is made of; those not there yet are added.
+
+    ``reads`` are those that its calls read in the running plan.
+    """
     found = []
     for call in _calls(query):
-        if (query, call) in reads:
-            needs = list(reads[query, call])
-            partials += [partial for partial in needs if partial not in partials]
-            found.append((call, tuple(needs)))
-            continue
-        needs = []
-        for part in AGGREGATES[call.function].parts(call.operands):
-            partial = rewrite(
-                Partial(_kind(part, query), _fed_with(part, call, query.stream)), query.where, query.stream.schema
-            )
-            if partial not in partials:
-                partials.append(partial)
-            needs.append(partial)
-        found.append((call, tuple(needs)))
+        parts = AGGREGATES[call.function].parts(call.operands)
+        fed = (Partial(_kind(part, query), _fed_with(part, call, query.stream)) for part in parts)
+        needs = reads.get(call) or tuple(rewrite(each, query.where, query.stream.schema) for each in fed)
+        partials |= dict.fromkeys(needs)
+        found.append((call, needs))
     return found
 
 
@@ -249,14 +246,16 @@ def _methods(
     forced: Algorithm | None,
 ) -> Iterator[Method]:
     density = sum(1 / progression.period for progression in edges)
+    known: dict[tuple[str, tuple[float, ...]], tuple[Candidate, ...]] = {}
     for number, fold in enumerate(folds):
         for index, partial in enumerate(fold.partials):
             windows = [entry.window for entry in assemblies if entry.fold == number and index in entry.partials]
             # Sessions over fragments merge as they come; there is nothing left to put together.
             merged = Session | EachRow if fold.columns is None else EachRow
-            sizes = [_slices_in(window, density) for window in windows if not isinstance(window, merged)]
+            sizes = tuple(_slices_in(window, density) for window in windows if not isinstance(window, merged))
             if sizes:
-                considered = over_slices(partial.monoid, sizes, costs)
+                alike = partial.kind, sizes
+                known[alike] = considered = known.get(alike) or over_slices(partial.monoid, sizes, costs)
                 fit = [candidate for candidate in considered if candidate.algorithm is forced] or considered
                 yield Method(number, index, fit[0].algorithm, fit[0].chunk, considered)
 

@@ -114,10 +114,11 @@ class Asked(Grid):
 
     def _edge(self, time: int) -> int | None:
         """The first edge after a time, None if there is none."""
-        edge = self._window.call("next_edge", time)
-        if edge is None or (edge is not None and isinstance(edge, int) and edge >= _FAR):
+        found = self._window.call("next_edge", time)
+        edge = None if found is None else self._window.number(found, "next_edge")
+        if edge is None or edge >= _FAR:
             return None
-        if not isinstance(edge, int) or edge <= time:
+        if edge <= time:
             raise self._window.fault(f"`next_edge({time})` gave `{edge}`, which is no later time", "next_edge")
         return edge
 
@@ -143,15 +144,17 @@ class Asked(Grid):
         """The windows that end in ``(after, until]``, checked."""
         given: Iterable[Any] = self._window.call("trigger", after, until)
         try:
-            found = [(start, end) for start, end in islice(given, _MOST + 1)]
+            pairs = [(start, end) for start, end in islice(given, _MOST + 1)]
         except Exception as error:  # the user's own code, a generator most often
             raise self._window.fault(f"`trigger` failed: {type(error).__name__}: {error}", "trigger") from error
-        if len(found) > _MOST:
+        if len(pairs) > _MOST:
             raise self._window.fault(
                 f"more than {_MOST:,} windows between {_shown(after)} and {_shown(until)}", "trigger"
             )
+        number = self._window.number
+        found = [(number(start, "trigger"), number(end, "trigger")) for start, end in pairs]
         for start, end in found:
-            if not (isinstance(start, int) and isinstance(end, int) and start < end and after < end <= until):
+            if not (start < end and after < end <= until):
                 raise self._window.fault(
                     f"`trigger({after}, {until})` gave `({start}, {end})`, which is no window that ends in between",
                     "trigger",

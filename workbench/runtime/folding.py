@@ -17,7 +17,7 @@ from workbench.codegen import BLOCK, FoldKernel, Lanes, Runs
 from workbench.codegen.source import LANES, Feed
 from workbench.errors import DataError
 from workbench.kernels.combine import lift_value
-from workbench.kernels.slicing import NO_EDGES, Slices, extent_of, slices_of
+from workbench.kernels.slicing import NO_EDGES, Extent, Slices, extent_of, slices_of
 from workbench.logical import Column, Expression, Session, walk
 from workbench.plan import Fold, Partial, SharedPlan, grid_of
 from workbench.runtime.expressions import Columns, evaluate
@@ -80,6 +80,7 @@ class Folder:
         self.spec = fold
         self.learned_keys = KeyProfile()
         self._inputs: list[tuple[Expression, str | None]] = []
+        self._places: dict[Expression, list[int]] = {}
         self._feeds = [Feed(partial.kind, self._columns(partial)) for partial in fold.partials]
         self.kinds = [feed.monoid for feed in self._feeds]
         read = [entry[0] for entry in self._inputs] + [named.expression for named in fold.keys]
@@ -118,12 +119,15 @@ class Folder:
 
     def _input(self, argument: Expression, dtype: str | None) -> int:
         """The column of an argument in a type; a partial that only counts shares any column of its argument."""
-        for index, (expression, kind) in enumerate(self._inputs):
-            if expression == argument and (dtype is None or kind in (None, dtype)):
-                self._inputs[index] = (expression, kind or dtype)
+        places = self._places.setdefault(argument, [])
+        for index in places:
+            kind = self._inputs[index][1]
+            if dtype is None or kind in (None, dtype):
+                self._inputs[index] = (argument, kind or dtype)
                 return index
+        places.append(len(self._inputs))
         self._inputs.append((argument, dtype))
-        return len(self._inputs) - 1
+        return places[-1]
 
     def read(self, cut: Cut) -> Rows:
         """What the fold takes of a batch; every row of the batch has an event time and a slice."""
@@ -259,7 +263,7 @@ def cut_batch(batch: pa.RecordBatch, plan: SharedPlan) -> Cut:
     if max(abs(first), abs(last)) > LIMIT:
         micros(stamps, name)  # which says it of what does not fit
     require_near(plan, first, last)
-    return Cut(batch, slices_of(times, edges, _other_edges(plan, first, last), extent, unit), last, stamps)
+    return Cut(batch, slices_of(times, edges, _other_edges(plan, times, extent, unit), extent, unit), last, stamps)
 
 
 def require_near(plan: SharedPlan, first: int, last: int) -> None:
@@ -282,11 +286,23 @@ def micros(stamps: pa.Array, name: str) -> Array:
         raise DataError(f"a time in column `{name}` does not fit into microseconds: {error}") from None
 
 
-def _other_edges(plan: SharedPlan, first: int, last: int) -> Array:
-    """The edges that are no progressions, as far as rows from ``first`` to ``last`` meet them."""
+#: Times are told apart by 2 ** this many microseconds, 407 days, where they lie further apart than ``_FAR`` of these.
+_STRETCH, _FAR = 45, 64
+
+
+def _other_edges(plan: SharedPlan, times: Array, extent: Extent, unit: int) -> Array:
+    """The edges that are no progressions, as far as rows at these times, in units of microseconds, meet them.
+
+    One row in the year 9999 does not make all days up to then edges: only stretches of time with rows are asked for.
+    """
     if not plan.listed:
         return NO_EDGES
-    return np.unique(np.concatenate([grid_of(window).edges(first, last) for window in plan.listed]))
+    first, last = extent.first * unit, extent.last * unit
+    spans = [(first, last)]
+    if last - first > _FAR << _STRETCH:
+        begins = np.unique(times * unit >> _STRETCH) << _STRETCH
+        spans = [(low, low + (1 << _STRETCH)) for low in begins.tolist()]
+    return np.unique(np.concatenate([grid_of(window).edges(*span) for window in plan.listed for span in spans]))
 
 
 def session_ends(session: Session, times: Array, columns: Columns) -> Array:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.logical import UserContext
-from workbench.logical.user_windows import FIELD_TYPES, Definition
+from workbench.logical.user_windows import FIELD_TYPES, Definition, whole
 from workbench.time import LIMIT
 
 #: When a window closes that no watermark closes.
@@ -125,9 +125,10 @@ def _closes(end: int, memory: Memory) -> int:
 
 def _moment(time: Any) -> int:
     """A time of a user's as int; raises for what is none."""
-    if int(time) != time or not -LIMIT <= time <= LIMIT:
-        raise ValueError(f"`{time}` is no time: whole microseconds")
-    return int(time)
+    moment = whole(time)
+    if not -LIMIT <= moment <= LIMIT:
+        raise ValueError(f"`{time}` is no time: it is too far from 1970")
+    return moment
 
 
 def follows(window: UserContext) -> bool:
@@ -157,9 +158,7 @@ def earliest(window: UserContext, memory: Memory) -> int:
     found = window.call("earliest", Adding(window.definition, memory))
     if found is None:
         return -LIMIT
-    if isinstance(found, bool) or not isinstance(found, int):
-        raise window.fault(f"`earliest` gave `{found}`, which is no time", "earliest")
-    return max(found, -LIMIT)
+    return max(window.number(found, "earliest"), -LIMIT)
 
 
 def spans(window: UserContext, memory: Memory) -> list[tuple[int, int, int]]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from workbench.errors import SourceError, did_you_mean
 from workbench.feeds.dialect import PLAIN, Dialect, LineOptions
-from workbench.feeds.formats import LINES, SUFFIXES, find_dialect, format_of, plain, schema_of, try_first
+from workbench.feeds.formats import LINES, SUFFIXES, find_dialect, format_of, looks_like, plain, schema_of, try_first
 from workbench.feeds.sniff import said, times_in
 from workbench.feeds.times import MICROS
 from workbench.logical.types import SQL_TYPES, type_name
@@ -111,7 +111,8 @@ def schema_of_files(paths: Sequence[Path], kind: str, times: tuple[str, ...], di
     if kind in LINES and all(pa.types.is_null(field.type) for field in first):
         raise SourceError(
             f"`{paths[0]}` has no rows, so the types of its columns are not known",
-            hint="give `schema`, such as 'ts TIMESTAMP, key STRING'; or leave the file out, if there are others",
+            hint=looks_like(str(paths[0]), kind)
+            or "give `schema`, such as 'ts TIMESTAMP, key STRING'; or leave the file out, if there are others",
         )
     for path in paths[1:]:
         found = schema_of(str(path), kind, times, dialect)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workbench.errors import SourceError
+from workbench.feeds.formats import without_views
 
 _SPILL = "winquery-tables-"
 
@@ -37,8 +38,14 @@ def is_table(data: object) -> TypeGuard[Table]:
 def as_arrow(data: Table) -> pa.Table:
     """The table in Arrow; the index of a DataFrame is left out. Raises SourceError for what Arrow has no type for."""
     try:
-        return pa.Table.from_pandas(data, preserve_index=False) if isinstance(data, pd.DataFrame) else pa.table(data)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+        if isinstance(data, pd.DataFrame):
+            return pa.Table.from_pandas(data, preserve_index=False)
+        table = pa.table(data)
+        for place, field in enumerate(table.schema):
+            column = without_views(table.column(place))
+            table = table.set_column(place, field.with_type(column.type), column)
+        return table
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         # Arrow's errors about a column have two parts: what is wrong, and where.
         reason = "; ".join(map(str, error.args))
         raise SourceError(
@@ -80,5 +87,10 @@ def check_index(data: Any, time: str | None) -> None:
 @cache
 def _spill_folder() -> Path:
     folder = tempfile.mkdtemp(prefix=_SPILL)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(_remove, folder, os.getpid())
     return Path(folder)
+
+
+def _remove(folder: str, process: int) -> None:
+    if os.getpid() == process:  # a fork that ends does not need them, but its parent does
+        shutil.rmtree(folder, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 from collections.abc import Collection, Mapping
 from functools import cache
@@ -216,5 +217,10 @@ class Session:
 def default_session() -> Session:
     """The session behind :mod:`workbench`'s functions and the magics; its queries stop with the process."""
     session = Session()
-    atexit.register(session.stop_all)
+    atexit.register(_stop, session, os.getpid())
     return session
+
+
+def _stop(session: Session, process: int) -> None:
+    if os.getpid() == process:  # a fork that ends is not the end of the queries
+        session.stop_all()

@@ -46,6 +46,8 @@ _lending = threading.Lock()
 _log: IO[bytes] | None = None
 #: A start of Spark that is under way.
 _begun: Future[SparkContext] | None = None
+#: The context of the process that this one is a fork of, as by a pool of `multiprocessing`.
+_inherited: SparkContext | None = None
 
 
 #: All cores, and another try for a task whose worker was killed; Spark's own default is to give up at once.
@@ -160,10 +162,26 @@ def _running_context() -> SparkContext | None:
             hint="use a classic session: `SparkSession.builder.master('local[*]').getOrCreate()` in a fresh kernel",
         )
     context = SparkContext._active_spark_context
+    if context is not None and context is _inherited:
+        # Both would talk to the JVM by the same sockets, and each would take answers that are for the other.
+        raise EngineError(
+            "this process is a fork of the one that started Spark, and cannot use it",
+            hint="run the query in the notebook, or start the process by `multiprocessing.get_context('spawn')`",
+        )
     if context is not None and not is_alive(context):
         _forget(context)
         return None
     return context
+
+
+def _forked() -> None:
+    """Nothing of the parent's is used in a fork; no lock is held that another thread held there."""
+    global _inherited, _lock, _begun
+    _inherited, _lock, _begun = SparkContext._active_spark_context, threading.RLock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def is_alive(context: SparkContext) -> bool:

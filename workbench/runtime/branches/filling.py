@@ -114,7 +114,9 @@ class Filling:
         present = self._marked(starts, keys, low, high, store.keys)
         numbers = np.arange(low, high + 1)[:, None]
         known = numbers <= grid.closed(clock.before)
-        empty = (numbers > self._first) & ~present
+        bounds = grid.bounds(numbers[:, 0])
+        # A day that a zone left out has no time.
+        empty = (numbers > self._first) & ~present & (bounds.starts < bounds.ends)[:, None]
         told = empty & (~known | (numbers < before))
         last = np.maximum.accumulate(np.where(present, numbers - low, -1), axis=0)
         after_late = told

@@ -17,7 +17,7 @@ from workbench.runtime.branches.base import Branch, Clock, table_of
 from workbench.runtime.branches.filling import Filling
 from workbench.runtime.branches.revisions import Revisions, counter
 from workbench.runtime.branches.store import SliceStore, distinct
-from workbench.time import DAY
+from workbench.time import DAY, LIMIT
 
 Array = npt.NDArray[Any]
 
@@ -55,7 +55,7 @@ class SliceWindows(Branch):
             [partial.monoid for partial in spec.partials], [named.expression.type for named in spec.keys]
         )
         self.table = self.store.table
-        self._span = BLOCK * min((edges.period for edges in plan.edges), default=DAY)
+        self._span = min(BLOCK * min((edges.period for edges in plan.edges), default=DAY), LIMIT // 2)
         self._extra = 1 + len(spec.gaps) if spec.gaps else 0
         self._entries: list[tuple[Array, Array]] = []
         self._revisions = Revisions()
