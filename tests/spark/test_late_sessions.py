@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,9 @@ def of_ours(spark: Any, folder: Path, got: Collector) -> StreamRunner:
 
 def of_a_frame(spark: Any, folder: Path, got: Collector) -> FrameRunner:
     for number, times in enumerate(BATCHES):
-        pq.write_table(table(times), folder / f"{number}.parquet")
+        path = folder / f"{number}.parquet"
+        pq.write_table(table(times), path)
+        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))  # Spark reads the oldest first
     schema = spark.read.parquet(str(folder)).schema
     frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
     return FrameRunner(make_plan(SQL, delay=0), FrameOptions(frame, "available_now"), got)
