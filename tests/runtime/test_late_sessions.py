@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SCHEMA, SECOND
 
+from workbench.errors import EngineError
 from workbench.language import parse_queries
 from workbench.logical import Stream, Workload
 from workbench.plan import compile_workload
@@ -94,6 +95,14 @@ def test_a_late_row_within_the_allowed_lateness_unites_final_sessions() -> None:
     engine.step([seconds(12, 14, 14.5)])  # all that ended by 17 is settled
     assert told(engine) == [(0, 13, 7, "revised"), (14.5, 17.5, 1, "revised"), (25, 28, 1, "provisional")]
     assert engine.late == {"q": 2}
+
+
+def test_rows_that_were_cut_at_another_horizon_are_refused() -> None:
+    plan = compile_workload(workload(GAP))
+    level1 = Level1(plan, 1, horizon=5 * SECOND)
+    (message,) = level1.messages()
+    with pytest.raises(EngineError, match="late rows were cut off at 5000000, where the operator is at -"):
+        BucketOperator(plan).apply([message])
 
 
 class Watch:
