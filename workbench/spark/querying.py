@@ -62,6 +62,7 @@ class QueryRunner(ABC):
         self._on_reports = on_reports
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint)
         self._buckets = 0
+        self._spool = Spool()
         self._lock = threading.Lock()
         self._moved = threading.Condition(self._lock)
         self._version = 0
