@@ -271,3 +271,38 @@ def test_nothing_is_computed_of_a_window_that_was_partly_seen(
     engine.run([pa.Table.from_pylist(later, SCHEMA)])
     assert engine.results["q"].table().column("status").to_pylist() == ["final", "final"]
     assert engine.results["r"].table().select(["v", "status"]).to_pylist() == [{"v": value, "status": "final"}]
+
+
+@pytest.mark.parametrize(
+    ("form", "late"),
+    [
+        ("window(ts, '5 seconds')", 1),
+        ("window(ts, '10 seconds', '5 seconds')", 1),
+        ("cumulate_window(ts, '5 seconds', '1 second')", 1),
+        ("gap_window(ts, '3 seconds')", 1),
+        ("count_window(2)", 2),
+    ],
+)
+@pytest.mark.parametrize("restart", [False, True])
+def test_rows_are_late_for_a_query_only_where_it_would_have_been_told(form: str, late: int, restart: bool) -> None:
+    """It begins behind 20 s. Only the query before it misses 3; with the watermark at 50 s both miss 37.
+
+    22 is in windows, and in a session, that it could not be told of. Where rows are counted, it begins with any.
+    """
+    older, newer = (
+        parse_queries(f"SELECT {item} AS v FROM s GROUP BY {form}", {"s": STREAM}, name=name)[0]
+        for name, item in (("q", "count(*)"), ("r", "sum(x)"))
+    )
+    engine = Engine(compile_workload(Workload(STREAM, (older,))))
+    first, *others = (
+        pa.Table.from_pylist([{"ts": t * SECOND, "k": "a", "i": 1, "x": 0.5}], SCHEMA) for t in (20, 3, 50, 22, 37)
+    )
+    engine.step([first])
+    engine.change(compile_workload(Workload(STREAM, (older, newer)), running=engine.plan))
+    if restart:
+        changes = engine.operators[0].changes()
+        engine.operators[0] = BucketOperator(engine.plan, engine.version)
+        engine.operators[0].load(changes.meta, changes.put.values())
+    for rows in others:
+        engine.step([rows])
+    assert engine.late == {"q": 3, "r": late}

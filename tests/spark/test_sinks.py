@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,12 @@ from tests.spark.events import SCHEMA, SECOND, SQL, wait_for
 from tests.spark.test_runner import LONG, expected
 from tests.spark.test_streaming import more_rows, run, stream_of
 from workbench.errors import EngineError, QueryError
+from workbench.language import parse_queries
+from workbench.logical import Stream, Workload
+from workbench.plan import compile_workload
 from workbench.results import Level, QueryResults, ResultBatch, Schema
 from workbench.results.rows import rows_of
+from workbench.runtime.engine import Engine
 from workbench.runtime.wire import Report
 from workbench.session import Session
 from workbench.session.outlets import Delivery, Outlet, Turn
@@ -200,6 +205,36 @@ def test_no_column_of_results_is_lost_under_the_number_of_the_batch(
         handle.to_spark(str(tmp_path / "out"), format=format)
     handle.to_spark(lambda frame, batch: None)
     assert handle.wait(LONG)
+
+
+@pytest.mark.parametrize(
+    ("status", "lateness", "expected"),
+    [
+        ("all", 0, [(0, "provisional"), (0, "absent"), (10, "provisional"), (10, "final")]),
+        ("final", 60, [(10, "final"), (10, "absent")]),
+    ],
+)
+def test_what_having_never_let_through_is_not_taken_back(
+    status: Any, lateness: int, expected: list[tuple[int, str]]
+) -> None:
+    """One to four rows at 0, of which two and three are wanted; then two at 10; if they may come late, two more."""
+    stream = Stream("events", SCHEMA, "ts", 0, lateness * SECOND)
+    sql = "SELECT count(*) AS n FROM events GROUP BY window(ts, '10 seconds') HAVING n BETWEEN 2 AND 3"
+    plan = compile_workload(Workload(stream, parse_queries(sql, {"events": stream}, name="q")))
+    engine, got = Engine(plan), []
+    session: Any = SimpleNamespace(createDataFrame=lambda rows: rows)
+
+    def note(frame: Any, batch: int) -> None:
+        got.extend((row["window_start"].second, row["status"]) for row in frame.to_pylist())
+
+    sink = SparkSink(session, engine.results["q"], note, status=status, lateness=lateness * SECOND)
+    for number, times in enumerate([[0], [0], [0, 0], [10, 10], [20], [10, 10] if lateness else []]):
+        stamps = pa.array([time * SECOND for time in times], pa.int64()).cast(SCHEMA.field("ts").type)
+        size = len(times)
+        rows = pa.table([stamps, ["a"] * size, pa.nulls(size, pa.int64())], schema=SCHEMA)
+        results = [batch for report in engine.step([rows]) for _, batch in report.results]
+        sink.write(0, number, results, ["10 seconds"])
+    assert got == expected
 
 
 def test_rows_of_nothing() -> None:

@@ -23,8 +23,18 @@ def test_a_large_payload_goes_by_way_of_a_file(tmp_path: Path) -> None:
     assert list((tmp_path / "spool").iterdir()) == []
 
 
+def test_the_horizon_is_that_of_one_micro_batch(tmp_path: Path) -> None:
+    spool = Spool.beside(tmp_path, local=True)
+    spool.note(3, -5_000_000)
+    assert [spool.horizon(batch) for batch in (2, 3, 4)] == [None, -5_000_000, None]
+    spool.sweep()
+    assert spool.horizon(3) is None
+
+
 def test_a_cluster_has_no_folder_in_common(tmp_path: Path) -> None:
     spool = Spool.beside(tmp_path, local=False)
+    spool.note(0, 7)
+    assert spool.horizon(0) is None
     assert spool.get(spool.put(LARGE)) == spool.put(LARGE) == LARGE
     spool.sweep()
     assert list(tmp_path.iterdir()) == []

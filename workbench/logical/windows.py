@@ -192,6 +192,16 @@ class Session:
         gap = format_duration(self.gap) if isinstance(self.gap, int) else self.gap
         return f"{'session' if self.joins else 'gap'} of {gap}"
 
+    @property
+    def reprieve(self) -> int:
+        """How far the watermark, less the allowed lateness, gets behind a row before that is late, microseconds.
+
+        Until a session of this row alone would be settled. So the session of a row that is in time begins behind all
+        rows of those that are settled. That is not so of rows with long gaps of their own: such a row is in time as
+        long as the watermark is not behind it.
+        """
+        return self.gap + self.joins if isinstance(self.gap, int) else 1
+
 
 @dataclass(frozen=True)
 class CountWindow:

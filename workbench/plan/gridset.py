@@ -168,3 +168,18 @@ class GridSet:
         for place in self._others:
             missed[place] = self._grids[place].first_end(starts) <= time
         return missed
+
+    def missed_since(self, kind: int, starts: Array, since: int, time: int) -> Array:
+        """Which slices are in a window of one kind that started at ``since`` or later and ended by a time.
+
+        Of the windows that a slice is in, the first one that started then is searched for, by halves.
+        """
+        grid = self._grids[kind]
+        low, last = grid.containing(starts)
+        high = last + 1
+        while (low < high).any():
+            middle = (low + high) // 2
+            early = (grid.bounds(middle).starts < since) & (low < high)
+            low, high = np.where(early, middle + 1, low), np.where(early | (low >= high), high, middle)
+        found: Array = (low <= last) & (grid.bounds(low).ends <= time)
+        return found

@@ -76,9 +76,9 @@ class Engine:
         ``now`` is the wall clock in microseconds, for a stream with a limit of the future; ``passed`` how far event
         time has gone on behind the latest row while no row came.
         """
-        messages = []
+        messages, horizon = [], self.operators[0].horizon
         for task in tasks:
-            level1 = Level1(self.plan, len(self.operators), now, self._folders)
+            level1 = Level1(self.plan, len(self.operators), now, self._folders, horizon)
             batches = task.to_batches() if isinstance(task, pa.Table) else [task]
             for batch in batches:
                 level1.fold(batch)

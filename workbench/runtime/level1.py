@@ -37,18 +37,25 @@ class Level1:
     ``columns`` are the source columns it reads, the time column first. ``now`` is the wall clock in microseconds:
     rows that are further ahead of it than the stream allows do not move the watermark. ``dropped`` is set by whoever
     reads the rows: how many could not be read, and were left out. ``folders`` are those of tasks before in this
-    process (:func:`folders_of`), which have learned from their rows; None to begin with nothing.
+    process (:func:`folders_of`), which have learned from their rows; None to begin with nothing. ``horizon`` is
+    :attr:`BucketOperator.horizon` before this micro-batch; None where it is not known, which costs more for sessions.
     """
 
     def __init__(
-        self, plan: SharedPlan, buckets: int, now: int | None = None, folders: Sequence[Folder] | None = None
+        self,
+        plan: SharedPlan,
+        buckets: int,
+        now: int | None = None,
+        folders: Sequence[Folder] | None = None,
+        horizon: int | None = None,
     ) -> None:
         self.plan = plan
         future = plan.stream.future
         self._limit = LIMIT if now is None or future is None else now + future
         self.buckets = buckets
         self.columns = plan_columns(plan)
-        self._tasks = [_Task(folder) for folder in folders or folders_of(plan)]
+        self._horizon = horizon if any(fold.gaps for fold in plan.folds) else None
+        self._tasks = [_Task(folder, self._horizon) for folder in folders or folders_of(plan)]
         self._parts: list[list[tuple[dict[str, Any], list[pa.RecordBatch]]]] = [[] for _ in range(buckets)]
         self._rows = self._ahead = 0
         self.dropped = 0
@@ -95,6 +102,7 @@ class Level1:
                 "ahead": self._ahead,
                 "dropped": self.dropped,
                 "finish": finish,
+                "horizon": self._horizon,
                 "passed": passed,
                 "folds": [head["fold"] for head, _ in parts],
                 # One bucket tells for all.
@@ -118,8 +126,9 @@ def folders_of(plan: SharedPlan) -> list[Folder]:
 class _Task:
     """One fold of the plan, its (slice, key) partials shared out to buckets."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, horizon: int | None) -> None:
         self.folder = folder
+        self._horizon = horizon
         self._fields = [field for kind in self.folder.kinds for field in kind.fields]
 
     def fold(self, cut: Cut, buckets: int) -> list[tuple[int, list[pa.RecordBatch]]]:
@@ -138,7 +147,7 @@ class _Task:
             code = np.zeros(len(rows), np.int64) if rows.codes is None else rows.codes.rows()
             return split(code, keys, rows.times, rows.columns, buckets, learned)
         if self.folder.spec.gaps:
-            found = fragments_of(self.folder, rows)
+            found = fragments_of(self.folder, rows, self._horizon)
             starts, code, bounds, fields = found.starts, found.codes, [found.firsts, *found.ends], found.fields
         else:
             cells, fields = self._cells(rows, len(keys[0]))

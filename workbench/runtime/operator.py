@@ -25,7 +25,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from workbench.logical import ContextFree, EachRow, Session
+from workbench.errors import EngineError
+from workbench.logical import ContextFree, EachRow, Session, Stream
 from workbench.plan import Assembly, SharedPlan, carry
 from workbench.runtime import wire
 from workbench.runtime.assembling import Assembler
@@ -60,6 +61,11 @@ class BucketOperator:
     def version(self) -> int:
         """The version of the plan."""
         return self.state.plan
+
+    @property
+    def horizon(self) -> int:
+        """The watermark less the allowed lateness: what ended by then changes no more."""
+        return horizon_of(self.plan.stream, self.state.watermark)
 
     @staticmethod
     def version_of(meta: bytes) -> int:
@@ -136,6 +142,7 @@ class BucketOperator:
         """One micro-batch: the messages of all its tasks to this bucket, in any order; returns a report."""
         state = self.state
         messages = [wire.unpack(wire.Kind.SLICES, payload) for payload in payloads]
+        self._check_horizon([header for header, _ in messages])
         clock = self._tick([header for header, _ in messages])
         late: Counter[int] = Counter()
         for header, tables in messages:
@@ -168,6 +175,13 @@ class BucketOperator:
             )
         )
 
+    def _check_horizon(self, headers: list[dict[str, Any]]) -> None:
+        """A task that was told of another horizon may have put late rows together with others."""
+        for header in headers:
+            told = header.get("horizon")
+            if told not in (None, self.horizon):
+                raise EngineError(f"late rows were cut off at {told}, where the operator is at {self.horizon}")
+
     def _tick(self, headers: list[dict[str, Any]]) -> Clock:
         """Move the watermark: the largest event time of all tasks less the delay, never back.
 
@@ -192,6 +206,11 @@ class BucketOperator:
         for fold, keys, entries in zip(folds, tables[::2], tables[1::2], strict=True):
             for branch in self._folds[fold]:
                 branch.take(keys, entries, clock, late)
+
+
+def horizon_of(stream: Stream, watermark: int | None) -> int:
+    """A watermark, None before the first row, less the allowed lateness."""
+    return (-LIMIT if watermark is None else watermark) - stream.lateness
 
 
 def _learned(headers: list[dict[str, Any]]) -> dict[str, Learned]:

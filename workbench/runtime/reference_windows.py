@@ -186,7 +186,11 @@ def following(window: AnyWindow, start: int, end: int) -> tuple[int, int] | None
 
 
 def _sessions(window: Session, arrivals: Sequence[Arrival], lateness: int) -> tuple[Windows, set[int]]:
-    """Sessions of the rows that are there, batch by batch: what is settled is never joined again."""
+    """Sessions of the rows that are in time, batch by batch: what is settled is never joined again.
+
+    A row is late when a session of this row alone would be settled; where gaps differ by row, when it is behind the
+    watermark and the allowed lateness.
+    """
     joins = 1 if window.joins else 0  # a row at exactly the end is still in time
     done: Windows = []
     live: dict[tuple[Any, ...], list[tuple[int, int, list[Row]]]] = defaultdict(list)
@@ -199,7 +203,12 @@ def _sessions(window: Session, arrivals: Sequence[Arrival], lateness: int) -> tu
         for row in arrival.rows:
             gap = row.values[window.gap] if isinstance(window.gap, Expression) else window.gap
             gap = parse_duration(gap) if isinstance(gap, str) else gap
-            if gap is not None and gap > 0:
+            if gap is None or gap <= 0:
+                continue
+            until = row.time + (1 if isinstance(window.gap, Expression) else gap + joins)
+            if until + lateness <= arrival.watermark:
+                missed.add(row.number)
+            else:
                 live[row.key].append((row.time, row.time + gap, [row]))
         for key, sessions in live.items():
             joined: list[tuple[int, int, list[Row]]] = []
@@ -209,9 +218,7 @@ def _sessions(window: Session, arrivals: Sequence[Arrival], lateness: int) -> tu
                     joined.append((before[0], max(before[1], end), before[2] + rows))
                 else:
                     joined.append((start, end, rows))
-            late = [each for each in joined if each[1] + joins + lateness <= arrival.watermark]
-            missed |= {row.number for _, _, rows in late for row in rows}
-            live[key] = [each for each in joined if each not in late]
+            live[key] = joined
     return done + [(key, *each) for key, sessions in live.items() for each in sessions], missed
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from workbench.errors import QueryError, did_you_mean
 from workbench.language import parse_level, sql_of
-from workbench.logical import Numerics, Query
+from workbench.logical import MeasureWindow, Numerics, Query, UserContext
 from workbench.plan import PlanView, SharedPlan
 from workbench.results import QueryResults, Status
 from workbench.runtime.learned import Learned, subject_of
@@ -116,7 +116,9 @@ class LiveQuery:
         place = os.fspath(target) if isinstance(target, str | os.PathLike) else target
         self._require_name()
         session = spark_of(self._stream.source)
-        sink = SparkSink(session, self._results, place, format, status, stream.lateness > 0, options)
+        untimed = any(isinstance(window, MeasureWindow | UserContext) for window in self.query.windows)
+        lateness = None if stream.lateness and untimed else stream.lateness
+        sink = SparkSink(session, self._results, place, format, status, lateness, options)
         self._stream.attach(self.name, sink)
 
     def add_level(self, level: str) -> None:

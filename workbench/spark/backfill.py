@@ -30,6 +30,7 @@ from workbench.feeds import Piece, ReplayOptions
 from workbench.feeds.feed import task_count
 from workbench.plan import SharedPlan, carry
 from workbench.runtime.folding import plan_columns
+from workbench.runtime.operator import horizon_of
 from workbench.runtime.wire import Report, added, decode_report, signal
 from workbench.spark.failure import root_cause
 from workbench.spark.frames import MESSAGES, ArrowFold, FrameOptions, column, map_rows, messages, rows_for
@@ -132,6 +133,7 @@ class BackfillRunner(ABC):
         # Below the context's own folder, which the JVM removes even when this process is killed.
         with tempfile.TemporaryDirectory(prefix="winquery-", dir=self._context._temp_dir) as scratch:
             spool = Spool.beside(Path(scratch), local=is_local(self._context))
+            spool.note(0, horizon_of(self._plan.stream, None))
             sent = self._results(spool).toArrow().column("payload").to_pylist()
             return [decode_report(spool.get(each)) for each in sent]
 
@@ -225,7 +227,7 @@ class RecordingFold:
     def __call__(self, tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in tasks:
             for task in batch.column(0).to_pylist():
-                folded = fold_pieces(self._plan, len(self._keys), self._runs[task])
+                folded = fold_pieces(self._plan, len(self._keys), self._runs[task], horizon=self._spool.horizon(0))
                 yield messages(self._keys, map(self._spool.put, folded.messages()))
 
 

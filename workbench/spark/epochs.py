@@ -43,8 +43,13 @@ class Epochs:
         return {int(path.name[5:]): int(path.read_text()) for path in self._folder.glob("from-*")}
 
 
-def in_force(plans: Mapping[int, bytes]) -> bytes:
-    """The plan that the micro-batch of this task runs; the number of a micro-batch is a property of its tasks."""
+def current() -> int:
+    """The micro-batch of this task, which is a property that it has of Spark; 0 in a batch query."""
     context = TaskContext.get()
-    batch = int((context and context.getLocalProperty("streaming.sql.batchId")) or 0)
+    return int((context and context.getLocalProperty("streaming.sql.batchId")) or 0)
+
+
+def in_force(plans: Mapping[int, bytes]) -> bytes:
+    """The plan that the micro-batch of this task runs."""
+    batch = current()
     return plans[max(first for first in plans if first <= batch)]

@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 
 from workbench.errors import SourceError, did_you_mean
 from workbench.logical import Stream
-from workbench.spark.epochs import in_force
+from workbench.spark.epochs import current, in_force
 from workbench.spark.fused import open_folders, open_plan
 from workbench.spark.spool import Spool
 from workbench.spark.worker import settle
@@ -224,7 +224,7 @@ class ArrowFold:
         now: int | None = None
         if plan.stream.future is not None and first is not None and len(first):
             now = first.column(_NOW)[0].as_py()
-        level1 = Level1(plan, len(self._keys), now, open_folders(pickled))
+        level1 = Level1(plan, len(self._keys), now, open_folders(pickled), self._spool.horizon(current()))
         needed = pa.schema([plan.stream.schema.field(name) for name in level1.columns])
         for batch in chain([] if first is None else [first], parts):
             level1.fold(_in_types(batch, needed))

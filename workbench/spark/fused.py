@@ -96,13 +96,15 @@ def without_tables(plan: SharedPlan) -> bytes:
     return content.getvalue()
 
 
-def fold_pieces(pickled: bytes, buckets: int, pieces: Iterable[Piece], now: int | None = None) -> Level1:
+def fold_pieces(
+    pickled: bytes, buckets: int, pieces: Iterable[Piece], now: int | None = None, horizon: int | None = None
+) -> Level1:
     """Level 1 of all rows of a task; ``now`` is the wall clock in microseconds, None for that of this moment."""
     settle()
     from workbench.runtime import Level1  # here, since the planner process does without its compiler
 
     plan = open_plan(pickled)
-    level1 = Level1(plan, buckets, _wall_clock() if now is None else now, open_folders(pickled))
+    level1 = Level1(plan, buckets, _wall_clock() if now is None else now, open_folders(pickled), horizon)
     tally, needed = Tally(), pa.schema([plan.stream.schema.field(name) for name in level1.columns])
     for piece in pieces:
         for batch in piece.read(needed, tally):
@@ -260,9 +262,11 @@ class FusedReader(DataSourceStreamReader):  # type: ignore[misc]
     def read(self, partition: FusedPartition) -> Iterator[pa.RecordBatch]:
         """Fold the rows of a partition; a record batch with one row per bucket, and one of the plan if it is new."""
         from workbench.runtime.wire import encode_plan  # here, since the planner process does without its compiler
+        from workbench.spark.epochs import current
 
         plan = open_plan(partition.plan)
-        level1 = fold_pieces(partition.plan, len(partition.keys), partition.pieces, partition.now)
+        horizon = partition.spool.horizon(current())
+        level1 = fold_pieces(partition.plan, len(partition.keys), partition.pieces, partition.now, horizon)
         keys, payloads = list(partition.keys), level1.messages(finish=partition.finish, passed=partition.passed)
         payloads = [partition.spool.put(payload) for payload in payloads]
         if partition.announce:

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from workbench.errors import EngineError
 from workbench.logical import Workload
 from workbench.plan import SharedPlan, carry, compile_workload
+from workbench.runtime.operator import horizon_of
 from workbench.runtime.wire import Report, decode_report
 from workbench.spark.callback import Callback
 from workbench.spark.checkpoint import PLANS, Checkpoint, going_on, kept_plan
@@ -61,6 +62,7 @@ class QueryRunner(ABC):
         self._on_reports = on_reports
         self._checkpoint = None if checkpoint is None else Checkpoint(checkpoint)
         self._buckets = 0
+        self._spool = Spool()
         self._lock = threading.Lock()
         self._moved = threading.Condition(self._lock)
         self._version = 0
@@ -217,6 +219,8 @@ class QueryRunner(ABC):
     def _publish(self) -> None:
         """The plan as the first of the stream, or on an older checkpoint as a change of the last one there."""
         self._version = self._plans.newest()
+        if not self._version:
+            self._spool.note(0, horizon_of(self._plan.stream, None))
         if self._version and self._checkpoint is not None:
             running = kept_plan(self._plans, self._version)
             queries = tuple(entry.query for entry in self._plan.queries)
@@ -256,6 +260,8 @@ class QueryRunner(ABC):
         self._callback = threading.get_ident()
         try:
             reports = [replace(decode_report(payload), batch=batch) for payload in payloads]
+            if reports and not reports[0].finished:
+                self._spool.note(batch + 1, horizon_of(self._plan.stream, reports[0].watermark))
             if self._checkpoint is not None:
                 self._checkpoint.record.put(batch, payloads)
                 version, plan = self._first

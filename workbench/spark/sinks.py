@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from workbench.errors import QueryError, did_you_mean
 from workbench.results import QueryResults, ResultBatch
 from workbench.results.rows import rows_of
+from workbench.results.told import Told
 
 #: What is called with the results of a micro-batch and its number.
 Function = Callable[[DataFrame, int], object]
@@ -34,6 +35,7 @@ class SparkSink:
     """Writes results of one query to ``target``: a function, a folder (of a format of files), a table, the console.
 
     ``status`` is ``"final"`` (final ones and what revises or withdraws them) or ``"all"`` (provisional ones too).
+    ``lateness`` is that of the stream, None where the ends of windows are no times at which they could be settled.
     """
 
     session: SparkSession
@@ -41,11 +43,12 @@ class SparkSink:
     target: Function | str | None
     format: str = "parquet"
     status: Literal["final", "all"] = "final"
-    withdraws: bool = False
+    lateness: int | None = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     _run: int = -1
     #: What came up to this micro-batch was out when the sink was attached.
     _filled: int = -1
+    _told: Told | None = None
 
     def __post_init__(self) -> None:
         if self.format not in _FORMATS:
@@ -75,13 +78,22 @@ class SparkSink:
             )
 
     @property
+    def _statuses(self) -> tuple[str, ...]:
+        return ("final", "revised") if self.status == "final" else ("provisional", "final", "revised")
+
+    @property
     def _is_folder(self) -> bool:
         return isinstance(self.target, str) and self.format in _FILES
 
     def fill(self, run: int, kept: pa.Table, latest: int) -> None:
         """Write the results that were out when the sink was attached, as micro-batch -1: those up to ``latest``."""
-        self._run, self._filled = run, latest
+        self._begin(run, latest)
         self._put(kept, BEFORE)
+
+    def _begin(self, run: int, filled: int) -> None:
+        self._run, self._filled = run, filled
+        if self.lateness is not None and (self.lateness or self.status == "all"):
+            self._told = Told(self.results.schema, self._statuses, self.lateness)
 
     def write(self, run: int, batch: int, results: list[ResultBatch], labels: list[str]) -> None:
         """Write the results of a micro-batch. A later run tells everything again, so what is there of others goes.
@@ -93,13 +105,15 @@ class SparkSink:
         if run > self._run:
             if self._is_folder:
                 self._clear()
-            self._run, self._filled = run, -1
+            self._begin(run, -1)
         self._put(rows_of(self.results.schema, results, labels), batch)
 
     def _put(self, rows: pa.Table, batch: int) -> None:
-        wanted = {"final", "revised"} | ({"absent"} if self.withdraws else set())
-        if self.status == "final":
-            rows = rows.filter(pc.is_in(rows["status"], pa.array(sorted(wanted))))
+        if self._told is None:
+            wanted = (*self._statuses, "absent") if self.lateness is None else self._statuses
+            rows = rows.filter(pc.is_in(rows["status"], pa.array(wanted)))
+        else:
+            rows = self._told.fitting(rows, batch)
         if not len(rows):
             return
         frame = self.session.createDataFrame(rows)

@@ -1,8 +1,11 @@
-"""Large payloads of a micro-batch as files, where tasks and driver are on one machine.
+"""What tasks and driver tell each other by files, where they are on one machine: large payloads, and the horizon.
 
 A micro-batch that catches up with a recording carries tens of megabytes of slices to the operators and of results to
 the driver. On the way through the JVM each of them is copied some eight times, on a heap that is meant for planning.
 A file is written once and read once, and Spark carries its name.
+
+Before a micro-batch begins, the driver knows which rows will be late: it has seen the watermark of the one before.
+Tasks that know it too can put rows together that else they must keep apart (:mod:`workbench.runtime.fragmenting`).
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from pathlib import Path
 SMALL = 1 << 18
 #: No payload begins like this: theirs is :func:`workbench.runtime.wire.pack`.
 _MARK = b"file:"
+_HORIZON = "horizon-"
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,21 @@ class Spool:
         if self.folder is None or not sent.startswith(_MARK):
             return sent
         return (self.folder / sent.removeprefix(_MARK).decode()).read_bytes()
+
+    def note(self, batch: int, horizon: int) -> None:
+        """On the driver, before a micro-batch begins: the watermark less the allowed lateness."""
+        if self.folder is not None:
+            with contextlib.suppress(OSError):  # tasks can do without
+                aside = self.folder / f".{_HORIZON}{batch}"
+                aside.write_text(str(horizon))
+                aside.rename(self.folder / f"{_HORIZON}{batch}")
+
+    def horizon(self, batch: int) -> int | None:
+        """In a task of a micro-batch: what was noted, None if nothing was."""
+        try:
+            return None if self.folder is None else int((self.folder / f"{_HORIZON}{batch}").read_text())
+        except FileNotFoundError:
+            return None
 
     def sweep(self) -> None:
         """On the driver, between two micro-batches: nobody will ask for what was sent so far."""

@@ -7,7 +7,7 @@ a micro-batch are in, it moves with the watermark and says what comes out.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -17,8 +17,10 @@ import pyarrow as pa
 
 from workbench.algebra import PartialKind
 from workbench.logical import AnyWindow
+from workbench.plan import SharedPlan
 from workbench.runtime.assembling import Emitted
 from workbench.runtime.branches.keytable import KeyTable
+from workbench.time import LIMIT
 
 Array = npt.NDArray[Any]
 
@@ -110,7 +112,8 @@ class Branch(ABC):
     def begin(self, since: Mapping[AnyWindow, int], told: Mapping[tuple[str, int], int]) -> None:  # noqa: B027
         """Called once before the first micro-batch: windows that began in the middle of the stream, and when.
 
-        ``told`` is where the first window starts that a query and level of it may be told of.
+        ``told`` is where the first window starts that a query, by name, and level of it may be told of. Rows that
+        only earlier windows have missed are not late for it.
         """
 
     @property
@@ -127,6 +130,17 @@ class Branch(ABC):
     def tuples(self) -> int:
         """How many rows are kept."""
         return 0
+
+
+def counted_since(
+    plan: SharedPlan, users: Iterable[tuple[int, int]], told: Mapping[tuple[str, int], int]
+) -> dict[int, int]:
+    """From which time on rows can be late for queries, by position: where the first window of any level may start."""
+    found: dict[int, int] = {}
+    for query, level in users:
+        since = told.get((plan.queries[query].query.name, level), -LIMIT)
+        found[query] = min(since, found.get(query, LIMIT))
+    return found
 
 
 def rearranged(

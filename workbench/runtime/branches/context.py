@@ -26,7 +26,7 @@ from workbench.plan import Assembly, Bounds, SharedPlan, stream_time
 from workbench.results import Status
 from workbench.runtime.assembling import Alike, Assembler, Cells, Emitted, Ranges, emit_cells
 from workbench.runtime.branches.along import MeasureEdges
-from workbench.runtime.branches.base import Branch, Clock, Work, rearranged, table_of
+from workbench.runtime.branches.base import Branch, Clock, Work, counted_since, rearranged, table_of
 from workbench.runtime.branches.edges import Edges, Found
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.branches.kinds import edges_of
@@ -99,6 +99,8 @@ class ContextWindows(Branch):
         self._lifted = [np.zeros(0, kind) for partial in self._folder.kinds for kind in partial.dtypes]
         self._entries: list[pa.RecordBatch] = []
         self._changed = False
+        self._users = [user for kind in self._kinds for user in kind.assembly.users]
+        self._since = counted_since(plan, self._users, {})
 
     @property
     def slices(self) -> int:
@@ -117,8 +119,8 @@ class ContextWindows(Branch):
         times, codes, *columns = entries.columns
         missed = times.to_numpy() < clock.settled_before
         if missed.any():
-            for query in {query for kind in self._kinds for query, _ in kind.assembly.users}:
-                late[query] += int(missed.sum())
+            for query, since in self._since.items():
+                late[query] += int((times.to_numpy()[missed] >= since).sum())
         rows = table_of([self.table.number(keys)[codes.to_numpy()], times, *columns])
         self._entries.append(rows.filter(pa.array(~missed)) if missed.any() else rows)
 
@@ -308,6 +310,7 @@ class ContextWindows(Branch):
         for kind in self._kinds:
             kind.since = since.get(kind.assembly.window)
             kind.alike = [group.begun(told) for group in kind.alike]
+        self._since = counted_since(self._plan, self._users, told)
 
     def _to_arrow(self, fields: list[Array]) -> list[pa.Array]:
         kinds = [field for kind in self._folder.kinds for field in kind.fields]

@@ -60,6 +60,7 @@ class SliceWindows(Branch):
         self._entries: list[tuple[Array, Array]] = []
         self._revisions = Revisions()
         self._fillings = Filling.of(plan, self._assemblies)
+        self._told: Mapping[tuple[str, int], int] = {}
         self._dirty: set[int] = set()
         self._blocks: set[int] = set()
 
@@ -131,11 +132,14 @@ class SliceWindows(Branch):
         old = np.flatnonzero(starts < clock.settled_before)
         if not len(old):
             return
-        missed = self._grids.missed(starts[old], clock.settled_before)
+        horizon = clock.settled_before
+        missed = self._grids.missed(starts[old], horizon)
         of_query: dict[int, Array] = {}
-        for place in np.flatnonzero(missed.any(axis=1)):
-            for query, _ in self._assemblies[place].users:
-                of_query[query] = of_query.get(query, False) | missed[place]
+        for place in np.flatnonzero(missed.any(axis=1)).tolist():
+            for query, level in self._assemblies[place].users:
+                since = self._told.get((self._plan.queries[query].query.name, level))
+                own = missed[place] if since is None else self._grids.missed_since(place, starts[old], since, horizon)
+                of_query[query] = of_query.get(query, False) | own
         for query, mask in of_query.items():
             late[query] += int(rows[old[mask]].sum())
 
@@ -189,3 +193,4 @@ class SliceWindows(Branch):
 
     def begin(self, since: Mapping[AnyWindow, int], told: Mapping[tuple[str, int], int]) -> None:
         self._alike = [group.begun(told) for group in self._alike]
+        self._told = told

@@ -1,8 +1,8 @@
 """Sessions over one fold: fragments of rows that merge where a gap closes (*General Stream Slicing* §5.2, §5.3).
 
 Sessions are aware of their context, but a row never splits one, so rows need not be kept. A task has united rows of
-one slice and key that follow each other soon enough; here fragments are merged into sessions, which are slices
-themselves::
+one slice and key that follow each other soon enough, late ones apart from others; here fragments in time are merged
+into sessions, which are slices themselves::
 
     fragments   |--gap)   |-----gap)        |--gap)
     new row            |--gap)
@@ -24,7 +24,7 @@ from workbench.logical import AnyWindow, Session
 from workbench.plan import Assembly, Bounds, SharedPlan
 from workbench.results import Status
 from workbench.runtime.assembling import Alike, Cells, Emitted, emit_cells
-from workbench.runtime.branches.base import Branch, Clock, Work, rearranged, table_of
+from workbench.runtime.branches.base import Branch, Clock, Work, counted_since, rearranged, table_of
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.branches.leaves import by_partial, combined
 from workbench.runtime.branches.revisions import one_more
@@ -56,13 +56,14 @@ class SessionWindows(Branch):
     """The sessions of one gap over one fold."""
 
     def __init__(self, plan: SharedPlan, assembly: Assembly) -> None:
-        self._assembly = assembly
+        assert isinstance(assembly.window, Session)
+        self._plan, self._users = plan, assembly.users
+        self._since = counted_since(plan, self._users, {})
         self._alike = Alike.of(plan, [assembly])
-        self.window = assembly.window
+        self.window = self._window = assembly.window
         spec = plan.folds[assembly.fold]
         self._gap = next(number for number, gap in enumerate(spec.gaps) if gap == assembly.window)
         self._gaps = len(spec.gaps)
-        self._joins = isinstance(assembly.window, Session) and assembly.window.joins
         self._kinds = [partial.monoid for partial in spec.partials]
         self._fields = [field for kind in self._kinds for field in kind.fields]
         self.table = KeyTable([named.expression.type for named in spec.keys])
@@ -89,7 +90,11 @@ class SessionWindows(Branch):
         columns = entries.columns[3 + self._gaps :]
         fields = [field.from_arrow(column) for field, column in zip(self._fields, columns, strict=True)]
         spans = self._spans(self.table.number(keys)[codes], first, end, fields)
-        self._entries.append(spans[spans.ends > spans.starts])
+        missed = first + self._window.reprieve <= clock.settled_before
+        if missed.any():
+            for query, since in self._since.items():
+                late[query] += int(fields[0][missed & (end > first) & (first >= since)].sum())
+        self._entries.append(spans[(end > first) & ~missed])
 
     def advance(self, clock: Clock, late: dict[int, int]) -> Emitted:
         fresh = sum(map(len, self._entries))
@@ -98,11 +103,6 @@ class SessionWindows(Branch):
             self._merge() if fresh else (self._open, self._open[:0], np.zeros(len(self._open), bool))
         )
         self._entries.clear()
-        missed = merged.ends <= clock.settled_before
-        if missed.any():
-            for query, _ in self._assembly.users:
-                late[query] += int(merged.fields[0][missed].sum())
-            merged, new = merged[~missed], new[~missed]
         closed, out = merged.ends <= clock.after, np.isin(merged.shown, (Status.FINAL, Status.REVISED))
         # A result that was final, or should have been before this micro-batch, has changed.
         merged.revisions[:] = one_more(merged.revisions, new & (out | (merged.ends <= clock.before)))
@@ -142,7 +142,7 @@ class SessionWindows(Branch):
             if len(spans):
                 partials = dict(enumerate(by_partial(spans.fields, self._kinds)))
                 keys = self.table.taken(spans.keys)
-                bounds = Bounds(spans.starts, spans.ends - self._joins)
+                bounds = Bounds(spans.starts, spans.ends - self._window.joins)
                 cells = Cells(bounds, keys, partials, status, spans.revisions, spans.starts)
                 results += emit_cells(self._alike, cells)
         return results
@@ -171,3 +171,4 @@ class SessionWindows(Branch):
 
     def begin(self, since: Mapping[AnyWindow, int], told: Mapping[tuple[str, int], int]) -> None:
         self._alike = [group.begun(told) for group in self._alike]
+        self._since = counted_since(self._plan, self._users, told)

@@ -17,6 +17,7 @@ import pyarrow as pa
 from workbench.algebra import PartialKind
 from workbench.codegen import Scans
 from workbench.runtime.branches.keytable import KeyTable
+from workbench.runtime.branches.leaves import combined
 
 Array = npt.NDArray[Any]
 Fields = tuple[Array, ...]
@@ -118,10 +119,11 @@ class SliceStore:
         if (cells[1:] > cells[:-1]).all():
             self._combine(rows, keys, fields)
             return
-        turn = _turns(cells)
-        for number in range(int(turn.max()) + 1):
-            mine = np.flatnonzero(turn == number) if turn.max() else slice(None)
-            self._combine(rows[mine], keys[mine], [column[mine] for column in fields])
+        ordered = np.sort(cells)
+        if (ordered[1:] == ordered[:-1]).any():
+            rows, keys = np.divmod(np.unique(cells), self.keys)
+            fields = combined(cells, fields, self._kinds)
+        self._combine(rows, keys, fields)
 
     def _combine(self, rows: Array, keys: Array, fields: Sequence[Array]) -> None:
         position = 0
@@ -204,13 +206,3 @@ def distinct(times: Array) -> Array:
     if not len(times) or (steps < 0).any():
         return np.unique(times)
     return times[np.append(True, steps > 0)]
-
-
-def _turns(cells: Array) -> Array:
-    """For each entry, how many earlier ones are of the same cell."""
-    order = np.argsort(cells, kind="stable")
-    place = np.arange(len(cells))
-    first = np.maximum.accumulate(np.where(np.append(True, np.diff(cells[order]) != 0), place, 0))
-    turns = np.empty(len(cells), np.int64)
-    turns[order] = place - first
-    return turns
