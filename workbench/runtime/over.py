@@ -125,6 +125,12 @@ class OverRows:
         """Where a key that comes up begins to count its rows."""
         return 0 if self.lasting else int(self._counts[-1:].max(initial=0))
 
+    @property
+    def recent(self) -> int:
+        """How many keys have rows that have passed and are kept, which are by key: quick to count."""
+        keys = self._history.keys
+        return int(np.count_nonzero(keys[1:] != keys[:-1])) + bool(len(keys))
+
     def keys(self) -> list[Array]:
         """The keys, many times, of all rows that are kept."""
         rows = [batch.column(0).to_numpy() for batch in (self._waiting, self._pending)]

@@ -81,7 +81,9 @@ class RowResults(Branch):
         return results
 
     def used(self) -> Array | None:
-        return None if self._rows.lasting else flagged(len(self.table), *self._rows.keys())
+        if self._rows.lasting or 2 * self._rows.recent >= len(self.table):
+            return None
+        return flagged(len(self.table), *self._rows.keys())
 
     def renumber(self, kept: Array) -> None:
         self._rows.renumber(kept)
