@@ -10,12 +10,23 @@ import user_windows
 
 import workbench
 from workbench.logical.user_windows import WINDOW_TYPES
+from workbench.runtime.branches import grids, keytable
 
 
 @pytest.fixture(autouse=True, scope="package")
 def array_code() -> object:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINQUERY_KERNELS", "generic")
+        yield
+
+
+@pytest.fixture(autouse=True, scope="package")
+def keys_are_let_go() -> object:
+    """The few keys of small streams are let go, and all is written in several blocks, as the many of long ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keytable, "FEW", 1)
+        patch.setattr(keytable, "KEY_BLOCK", 2)
+        patch.setattr(grids, "BLOCK", 2)
         yield
 
 

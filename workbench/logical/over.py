@@ -35,6 +35,11 @@ class RowsFrame:
         """Whether it never holds more than one row."""
         return self.preceding == self.until
 
+    @property
+    def lasting(self) -> bool:
+        """Whether it may hold a row of however long ago."""
+        return self.preceding is None or self.preceding > 0
+
     def __str__(self) -> str:
         return f"ROWS {_between(self, str)}"
 
@@ -56,6 +61,11 @@ class RangeFrame:
     def single(self) -> bool:
         """Never: there may be any number of rows at one time."""
         return False
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it may hold a row of however long ago."""
+        return self.preceding is None
 
     def __str__(self) -> str:
         return f"RANGE {_between(self, _seconds)}"

@@ -1,6 +1,7 @@
 """From a workload to one shared plan: slice edges, shared partials, shared windows."""
 
 from workbench.plan.changing import Carried, Passage, carry, passage
+from workbench.plan.characteristics import lasting
 from workbench.plan.drawing import PlanView
 from workbench.plan.explain import explain
 from workbench.plan.grid import Bounds, Grid
@@ -30,6 +31,7 @@ __all__ = [
     "compile_workload",
     "explain",
     "grid_of",
+    "lasting",
     "passage",
     "slice_edges",
     "stream_time",

@@ -105,6 +105,26 @@ def keeps_rows(query: Query) -> bool:
     return _reason(query, _commutes(query)) is not None
 
 
+def lasting(query: Query) -> str | None:
+    """Why something is kept of every key for ever, in words; None where later windows of a key that has been silent
+    for long are those of one that has never been there.
+    """
+    match query.windows[0]:
+        case CountWindow():
+            return "its rows are counted on"
+        case LastRows():
+            return "its last rows are in windows to come"
+        case Punctuation():
+            return "its window is open until the next mark"
+        case MeasureWindow():
+            return "its measure goes on from where it was"
+        case UserContext():
+            return "its rows go on from what the window type remembers"
+        case EachRow() if any(over.frame.lasting for named in query.values for over in over_calls(named.expression)):
+            return "frames of its later rows hold earlier ones of any time"
+    return None if query.fill is None else "its windows without rows are filled"
+
+
 def _reason(query: Query, commutes: bool) -> str | None:
     """Figure 4, for a stream that may be out of order."""
     if not commutes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from workbench.logical import MeasureWindow, Numerics, Store
-from workbench.plan.characteristics import characteristics
+from workbench.plan.characteristics import characteristics, lasting
 from workbench.plan.gag import Algorithm
 from workbench.plan.shared import Fold, Method, QueryPlan, SharedPlan
 from workbench.time import format_duration
@@ -21,6 +21,7 @@ def explain(plan: SharedPlan) -> str:
         f"  slices  cut at {cut_at(plan)}",
     ]
     lines += [f"  query   {entry.query.name}: {characteristics(entry.query)}" for entry in plan.queries]
+    lines += [f"  keys    {name}: none is forgotten, because {why}" for name, why in _lasting(plan)]
     for position, fold in enumerate(plan.folds):
         lines += _fold(plan, position, fold)
     if plan.methods:
@@ -41,6 +42,12 @@ def explain(plan: SharedPlan) -> str:
             fill = entry.query.fill.value
             lines.append(f"  fill    {entry.query.name}: {fill}, from a key's first window to the latest event time")
     return "\n".join(lines)
+
+
+def _lasting(plan: SharedPlan) -> list[tuple[str, str]]:
+    """The queries of whose keys something is kept for ever, and why."""
+    found = [(entry.query, lasting(entry.query)) for entry in plan.queries]
+    return [(query.name, why) for query, why in found if query.keys and why]
 
 
 def cut_at(plan: SharedPlan) -> str:

@@ -149,6 +149,8 @@ class BucketOperator:
             self._hand_out(header["folds"], tables, clock, late)
         results = [result for branch in state.branches for result in branch.advance(clock, late)]
         work = sum((branch.work for branch in state.branches), Work())
+        for branch in state.branches:
+            branch.forget()
         return wire.encode_report(
             wire.Report(
                 rows=sum(header["rows"] for header, _ in messages),
@@ -167,6 +169,7 @@ class BucketOperator:
                 splits=work.splits,
                 recomputations=work.recomputations,
                 tuples=sum(branch.tuples for branch in state.branches),
+                keys=max((len(branch.table) for branch in state.branches), default=0),
                 state_bytes=sum(branch.nbytes for branch in state.branches),
                 finished=clock.finish,
                 plan=self.version,

@@ -15,7 +15,7 @@ too, or none can come any more.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,7 @@ class OverRows:
             np.zeros(0, np.int64), np.zeros(0, np.int64), [pa.array([], c.type) for c in columns]
         )
         self._history = _History(np.zeros(0, np.int64), np.zeros(0, np.int64), folder.blank(0))
+        #: How many rows each key has had; see :meth:`renumber`.
         self._counts = np.zeros(0, np.int64)
         open_ended = [frame for frame in frames if frame.preceding is None]
         #: Rows that later frames all hold: for those that end with the row or its peers (None) all so far.
@@ -113,6 +114,42 @@ class OverRows:
         self._joined = {frame: np.zeros(0, np.int64) for frame in open_ended if frame in self._reaching}
         #: Rows that have passed and have no result yet, by key and in order within it.
         self._pending = self._waiting
+
+    @property
+    def lasting(self) -> bool:
+        """Whether something is kept of every key for ever: its last rows, or a partial of all of them."""
+        return any(frame.lasting for frame in self._frames)
+
+    @property
+    def _next(self) -> int:
+        """Where a key that comes up begins to count its rows."""
+        return 0 if self.lasting else int(self._counts[-1:].max(initial=0))
+
+    @property
+    def recent(self) -> int:
+        """How many keys have rows that have passed and are kept, which are by key: quick to count."""
+        keys = self._history.keys
+        return int(np.count_nonzero(keys[1:] != keys[:-1])) + bool(len(keys))
+
+    def keys(self) -> list[Array]:
+        """The keys, many times, of all rows that are kept."""
+        rows = [batch.column(0).to_numpy() for batch in (self._waiting, self._pending)]
+        return [self._history.keys, *rows]
+
+    def renumber(self, kept: Array) -> None:
+        """Key ``kept[n]`` is key ``n`` from now on; there are rows of no other, and nothing is ``lasting``.
+
+        A row is known by its number within its key, so one that comes again must not begin at 0: new keys count on
+        from the highest number of those that are gone, which stands behind the counts.
+        """
+        known = kept[kept < len(self._counts)]
+        gone = np.delete(self._counts, known).max(initial=self._next)
+        self._counts = np.append(self._counts[known], gone)
+        self._history = replace(self._history, keys=np.searchsorted(kept, self._history.keys))
+        self._waiting, self._pending = (
+            self._batch(np.searchsorted(kept, numbers.to_numpy()), times.to_numpy(), columns)
+            for numbers, times, *columns in (self._waiting.columns, self._pending.columns)
+        )
 
     @property
     def rows(self) -> int:
@@ -256,10 +293,10 @@ class OverRows:
                 column[keys] = values
 
     def _widen(self, keys: int) -> None:
-        """Room for keys that have come up."""
-        more = keys - len(self._counts)
+        """Room for keys that have come up; if keys may be forgotten, one more, for where later ones begin."""
+        more = keys + (not self.lasting) - len(self._counts)
         if more > 0:
-            self._counts = np.concatenate([self._counts, np.zeros(more, np.int64)])
+            self._counts = np.concatenate([self._counts, np.full(more, self._next)])
             for (frame, position), carried in self._carried.items():
                 blank = self._folder.kinds[position].blank(more)
                 self._carried[frame, position] = tuple(map(np.concatenate, zip(carried, blank, strict=True)))

@@ -56,9 +56,11 @@ class BucketState:
             content, gone = branch.changes()
             for number, block in content.items():
                 put[self._id(place, number)] = _pack(place, number, False, block)
-            for number, block in branch.table.changes().items():
+            keys, forgotten = branch.table.changes()
+            for number, block in keys.items():
                 put[self._id(place, number) + 1] = _pack(place, number, True, block)
             remove += [self._id(place, number) for number in gone]
+            remove += [self._id(place, number) + 1 for number in forgotten]
         header = {
             "token": self.token,
             "plan": self.plan,

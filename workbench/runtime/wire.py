@@ -125,8 +125,9 @@ class Report:
     ``max_event`` are of the whole micro-batch and equal in every bucket; ``late`` counts, by query, the rows of this
     bucket that missed at least one window because its result was settled, where there are any; ``backward`` those
     that were left out because their measure goes back, with one of them in words; ``watermark`` is the one that now
-    holds; ``slices`` and ``tuples`` are what is kept; ``merges``, ``splits`` and ``recomputations`` are what rows out
-    of order made necessary in this micro-batch; ``plan`` is the version of the plan that ran. Times in microseconds,
+    holds; ``slices`` and ``tuples`` are what is kept, ``keys`` of how many keys, by the windows that know most;
+    ``merges``, ``splits`` and ``recomputations`` are what rows out of order made necessary in this micro-batch;
+    ``plan`` is the version of the plan that ran. Times in microseconds,
     None before the first row. ``batch`` is the number of the micro-batch, which only the host knows: it does not
     travel. ``learned`` is what tasks have seen of the rows of folds, in one bucket for all.
     """
@@ -147,6 +148,7 @@ class Report:
     merges: int = 0
     splits: int = 0
     recomputations: int = 0
+    keys: int = 0
     learned: dict[str, Learned] = field(default_factory=dict)
     bundles: list[ResultBundle] = field(default_factory=list)
 
@@ -180,6 +182,7 @@ def encode_report(report: Report) -> bytes:
         "splits": report.splits,
         "recomputations": report.recomputations,
         "tuples": report.tuples,
+        "keys": report.keys,
         "state_bytes": report.state_bytes,
         "finished": report.finished,
         "plan": report.plan,

@@ -185,6 +185,7 @@ class LiveQuery:
             slices=progress.slices,
             tuples=progress.tuples,
             state_bytes=progress.state_bytes,
+            keys=progress.keys,
             error=progress.error,
             resumed=progress.resumed,
             gone_back=gone_back,

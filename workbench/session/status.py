@@ -18,11 +18,12 @@ class QueryStatus:
     plan, ``late`` the rows of this query that missed at least one window, ``backward`` those that were left out as
     their measure goes back (the first of them in ``gone_back``), ``ahead`` those too far in the future to
     move the watermark, ``dropped`` those that the source could not read and was told to leave out. ``slices`` and
-    ``tuples`` (rows) are what the shared plan keeps; ``merges``, ``splits`` and ``recomputations`` count what rows
-    out of order have made of its slices and windows so far. ``resumed`` tells, on an older checkpoint, what went on
-    from there and what began. ``learned`` is what tasks have seen of the rows that the query reads: the order of its
-    conditions and how many rows pass each, and the range of its keys. ``background`` names the queries that go on
-    from an earlier run on the checkpoint, and whose cells have not run in this one.
+    ``tuples`` (rows) are what the shared plan keeps, of so many ``keys``; ``merges``, ``splits`` and
+    ``recomputations`` count what rows out of order have made of its slices and windows so far. ``resumed`` tells,
+    on an older checkpoint, what went on from there and what began. ``learned`` is what tasks have seen of the rows
+    that the query reads: the order of its conditions and how many rows pass each, and the range of its keys.
+    ``background`` names the queries that go on from an earlier run on the checkpoint, and whose cells have not run
+    in this one.
     """
 
     query: str
@@ -44,6 +45,7 @@ class QueryStatus:
     error: str | None
     resumed: str | None = None
     gone_back: str | None = None
+    keys: int = 0
     merges: int = 0
     splits: int = 0
     recomputations: int = 0
@@ -55,12 +57,13 @@ class QueryStatus:
             return "none yet" if time is None else format_time(time)
 
         latest = f", the latest took {self.batch_seconds:.2f} s" if self.batch_seconds else ""
+        keys = f"{self.keys:,} key{'s' * (self.keys != 1)}"
         lines = [
             f"{self.query}: {self.state}",
             f"  rows       {self.rows:,} read, {self.rows_per_s:,.0f}/s, {self.late:,} late",
             f"  watermark  {moment(self.watermark)}, latest row {moment(self.max_event)}",
             f"  batches    {self.batches:,}{latest}",
-            f"  state      {self.slices:,} slices, {self.tuples:,} rows kept, {self.state_bytes:,} bytes",
+            f"  state      {self.slices:,} slices, {self.tuples:,} rows kept, {keys}, {self.state_bytes:,} bytes",
         ]
         if self.backward:
             lines.insert(2, f"  measure    {self.backward:,} rows went back and were left out: {self.gone_back}")

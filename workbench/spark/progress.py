@@ -23,11 +23,11 @@ class Progress:
 
     ``late`` counts late rows by query, ``backward`` those that were left out as their measure goes back, with one of
     them in words, ``ahead`` the rows too far in the future to move the watermark, ``dropped`` those that could not be
-    read, where the source was told to leave them out. ``slices`` and ``tuples`` (rows) are what is kept, in
-    ``state_bytes``; ``merges``, ``splits`` and ``recomputations`` count what rows out of order have made necessary so
-    far: slices merged, edges put between rows that were there, and windows put together again from rows. ``clock`` is
-    the arrival time reached by a replay with a speed. ``batch_seconds`` is how long the latest micro-batch took.
-    ``learned`` tells what tasks have seen of the rows, by fold.
+    read, where the source was told to leave them out. ``slices`` and ``tuples`` (rows) are what is kept, of so
+    many ``keys``, in ``state_bytes``; ``merges``, ``splits`` and ``recomputations`` count what rows out of order have
+    made necessary so far: slices merged, edges put between rows that were there, and windows put together again from
+    rows. ``clock`` is the arrival time reached by a replay with a speed. ``batch_seconds`` is how long the latest
+    micro-batch took. ``learned`` tells what tasks have seen of the rows, by fold.
     ``resumed`` says what goes on and what begins on an older checkpoint. ``error`` is one readable line of a failed
     stream, ``details`` all that Spark said about it.
     """
@@ -46,6 +46,7 @@ class Progress:
     slices: int = 0
     tuples: int = 0
     state_bytes: int = 0
+    keys: int = 0
     merges: int = 0
     splits: int = 0
     recomputations: int = 0
@@ -73,7 +74,7 @@ class Progress:
         # What is equal in every bucket counts once.
         every = {fact: getattr(self, fact) + (getattr(reports[0], fact) if reports else 0) for fact in _OF_ALL}
         work = {fact: getattr(self, fact) + total(fact) for fact in ("merges", "splits", "recomputations")}
-        kept = {fact: total(fact) for fact in ("slices", "tuples", "state_bytes")}
+        kept = {fact: total(fact) for fact in ("slices", "tuples", "keys", "state_bytes")}
         times = {fact: latest(fact) for fact in ("watermark", "max_event")}
         learned = together([self.learned, *(report.learned for report in reports)])
         counts: dict[str, Any] = {**every, **work, **kept, **times}

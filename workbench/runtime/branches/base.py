@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
@@ -93,6 +94,25 @@ class Branch(ABC):
     def advance(self, clock: Clock, late: dict[int, int]) -> Emitted:
         """Everything is in: the results of this micro-batch."""
 
+    def forget(self) -> None:
+        """Let go of keys that nothing refers to, where these are more than half. Called behind ``advance``."""
+        used = self.used() if self.table.many else None
+        if used is not None and self.table.wasteful(used):
+            kept = np.flatnonzero(used)
+            self.table.keep(kept)
+            self.renumber(kept)
+
+    def used(self) -> Array | None:
+        """A flag for each key: whether anything that is kept refers to it. None: not now, or all will be for ever.
+
+        A key that nothing refers to is as one that never came, whatever comes later.
+        """
+        return None
+
+    def renumber(self, kept: Array) -> None:
+        """Key ``kept[n]`` is key ``n`` from now on; ``kept`` ascends. All of the state is to be written anew."""
+        raise NotImplementedError
+
     @abstractmethod
     def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
         """Blocks to write since the last call, by number, and the numbers of those that are gone."""
@@ -141,6 +161,14 @@ def counted_since(
         since = told.get((plan.queries[query].query.name, level), -LIMIT)
         found[query] = min(since, found.get(query, LIMIT))
     return found
+
+
+def flagged(size: int, *numbers: Array) -> Array:
+    """A flag for each of so many keys: whether it is among some by number."""
+    flags = np.zeros(size, np.bool_)
+    for some in numbers:
+        flags[some] = True
+    return flags
 
 
 def rearranged(

@@ -22,11 +22,11 @@ import pyarrow.compute as pc
 
 from workbench.errors import DataError
 from workbench.logical import AnyWindow, Backwards, EachRow, MeasureWindow, Punctuation, Session, UserContext
-from workbench.plan import Assembly, Bounds, SharedPlan, stream_time
+from workbench.plan import Assembly, Bounds, SharedPlan, lasting, stream_time
 from workbench.results import Status
 from workbench.runtime.assembling import Alike, Assembler, Cells, Emitted, Ranges, emit_cells
 from workbench.runtime.branches.along import MeasureEdges
-from workbench.runtime.branches.base import Branch, Clock, Work, counted_since, rearranged, table_of
+from workbench.runtime.branches.base import Branch, Clock, Work, counted_since, flagged, rearranged, table_of
 from workbench.runtime.branches.edges import Edges, Found
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.branches.kinds import edges_of
@@ -95,6 +95,8 @@ class ContextWindows(Branch):
             for assembly in plan.of_fold(fold)
             if not isinstance(assembly.window, EachRow)
         ]
+        users = {query for kind in self._kinds for query, _ in kind.assembly.users}
+        self._lasting = any(lasting(plan.queries[query].query) for query in users)
         self._rows = table_of([*[np.zeros(0, np.int64)] * 2, *(pa.array([], each.type) for each in self._columns)])
         self._lifted = [np.zeros(0, kind) for partial in self._folder.kinds for kind in partial.dtypes]
         self._entries: list[pa.RecordBatch] = []
@@ -264,6 +266,21 @@ class ContextWindows(Branch):
         status = np.zeros(len(gone.keys), np.int8)
         bounds = Bounds(gone.starts, gone.ends)
         return emit_cells(kind.alike, Cells(bounds, keys, {}, status, gone.revisions, gone.numbers))
+
+    def used(self) -> Array | None:
+        if self._lasting:
+            return None
+        numbers = [side.keys for kind in self._kinds for side in (kind.slices, kind.shown)]
+        return flagged(len(self.table), self._rows.column(0).to_numpy(), *numbers)
+
+    def renumber(self, kept: Array) -> None:
+        numbers, *columns = self._rows.columns
+        self._rows = table_of([np.searchsorted(kept, numbers.to_numpy()), *columns])
+        for kind in self._kinds:
+            kind.slices = replace(kind.slices, keys=np.searchsorted(kept, kind.slices.keys))
+            kind.shown = replace(kind.shown, keys=np.searchsorted(kept, kind.shown.keys))
+            kind.edges.base = kind.edges.base[kept]
+        self._changed = True
 
     def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
         """Block 0 holds the rows; each kind has three: its slices, where they begin, and what is out."""

@@ -143,6 +143,19 @@ class SliceWindows(Branch):
         for query, mask in of_query.items():
             late[query] += int(rows[old[mask]].sum())
 
+    def used(self) -> Array | None:
+        # A key has windows without rows to be filled for ever. A revised one has rows in slices that are kept.
+        return None if self._fillings else self.store.used()
+
+    def renumber(self, kept: Array) -> None:
+        self.store.renumber(kept)
+        self._revisions.renumber(kept)
+        self._dirty = self._every_block()
+
+    def _every_block(self) -> set[int]:
+        """The numbers of all blocks of slices that are kept."""
+        return set(distinct(self.store.starts // self._span).tolist())
+
     def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
         put: dict[int, pa.RecordBatch] = {}
         for number in self._dirty:
@@ -189,7 +202,7 @@ class SliceWindows(Branch):
         for filling in self._fillings:
             if filling.assembly.window in fillings:
                 filling.adopt(fillings[filling.assembly.window])
-        self._dirty = set(np.unique(self.store.starts // self._span).tolist())
+        self._dirty = self._every_block()
 
     def begin(self, since: Mapping[AnyWindow, int], told: Mapping[tuple[str, int], int]) -> None:
         self._alike = [group.begun(told) for group in self._alike]

@@ -14,7 +14,7 @@ from workbench.logical import EachRow, Expression, Frame, over_calls
 from workbench.plan import QueryPlan, SharedPlan, stream_time
 from workbench.results import ResultBatch, ResultBundle, Status
 from workbench.runtime.assembling import Emitted
-from workbench.runtime.branches.base import Branch, Clock
+from workbench.runtime.branches.base import Branch, Clock, flagged
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.expressions import evaluate
 from workbench.runtime.folding import Folder
@@ -79,6 +79,15 @@ class RowResults(Branch):
             )
             results.append(ResultBundle.of(entry.query.name, batch))
         return results
+
+    def used(self) -> Array | None:
+        if self._rows.lasting or 2 * self._rows.recent >= len(self.table):
+            return None
+        return flagged(len(self.table), *self._rows.keys())
+
+    def renumber(self, kept: Array) -> None:
+        self._rows.renumber(kept)
+        self._changed = True
 
     def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
         if not self._changed:

@@ -55,6 +55,11 @@ class Revisions:
             del self._counts[name]
         self._written &= not gone
 
+    def renumber(self, kept: Array) -> None:
+        """Key ``kept[n]`` is key ``n`` from now on."""
+        self._counts = {name: counts[kept[kept < len(counts)]] for name, counts in self._counts.items()}
+        self._written = not self._counts
+
     def adopt(self, older: Revisions, places: dict[int, int]) -> None:
         """Take over the numbers of the kinds of windows that are still there; ``places`` are new by old."""
         fills = (None, *Fill)

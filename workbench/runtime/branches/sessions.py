@@ -12,7 +12,7 @@ into sessions, which are slices themselves::
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from workbench.logical import AnyWindow, Session
 from workbench.plan import Assembly, Bounds, SharedPlan
 from workbench.results import Status
 from workbench.runtime.assembling import Alike, Cells, Emitted, emit_cells
-from workbench.runtime.branches.base import Branch, Clock, Work, counted_since, rearranged, table_of
+from workbench.runtime.branches.base import Branch, Clock, Work, counted_since, flagged, rearranged, table_of
 from workbench.runtime.branches.keytable import KeyTable
 from workbench.runtime.branches.leaves import by_partial, combined
 from workbench.runtime.branches.revisions import one_more
@@ -146,6 +146,13 @@ class SessionWindows(Branch):
                 cells = Cells(bounds, keys, partials, status, spans.revisions, spans.starts)
                 results += emit_cells(self._alike, cells)
         return results
+
+    def used(self) -> Array:
+        return flagged(len(self.table), self._open.keys)
+
+    def renumber(self, kept: Array) -> None:
+        self._open = replace(self._open, keys=np.searchsorted(kept, self._open.keys))
+        self._changed = True
 
     def changes(self) -> tuple[dict[int, pa.RecordBatch], set[int]]:
         if not self._changed:

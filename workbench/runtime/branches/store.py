@@ -7,6 +7,7 @@ appearance, a column each.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -32,6 +33,8 @@ class SliceStore:
         self._starts = np.zeros(0, np.int64)
         self._head = 0  # slices before it are evicted, their room not yet given back
         self._size = 0
+        #: Slices since keys were last looked through; one that is fresh, or read back, does so at once.
+        self._evicted = math.inf
         # Without keys there is one column, and there never is another.
         self._matrices = [kind.blank((0, 8 if key_types else 1)) for kind in self._kinds]
         #: What kernels keep beside the slices, one for each partial.
@@ -102,7 +105,21 @@ class SliceStore:
     def widen(self) -> None:
         """Make a column for every key of the table."""
         if self.keys > self._matrices[0][0].shape[1]:
-            self._rebuild(self.starts, np.arange(len(self.starts)), 1 << (self.keys - 1).bit_length())
+            self._rebuild(self.starts, np.arange(len(self.starts)), _room(self.keys))
+
+    def used(self) -> Array | None:
+        """Which keys have a row in a slice that is kept; None as long as fewer slices have gone than there are.
+
+        So each slice is looked through once or twice before it goes.
+        """
+        if self._evicted < len(self.starts):
+            return None
+        self._evicted = 0
+        return np.asarray(self._matrices[0][0][self._head : self._size, : self.keys].any(axis=0))
+
+    def renumber(self, kept: Array) -> None:
+        """The columns of some keys, in their order, are all that there are from now on."""
+        self._rebuild(self.starts, np.arange(len(self.starts)), _room(len(kept)), kept)
 
     def merge(self, starts: Array, keys: Array, fields: Sequence[Array]) -> None:
         """Combine entries into the store: slice start, key number and the fields of all partials, each a column.
@@ -137,7 +154,9 @@ class SliceStore:
 
     def evict(self, before: int) -> None:
         """Forget the slices that start before a time."""
-        self._head += int(np.searchsorted(self.starts, before))
+        gone = int(np.searchsorted(self.starts, before))
+        self._head += gone
+        self._evicted += gone
 
     def entries(self, low: int, high: int) -> Iterator[Array]:
         """The non-empty cells of the slices that start in ``[low, high)``: starts, key numbers, then all fields.
@@ -183,21 +202,30 @@ class SliceStore:
         for scans in self.scans:
             scans.forget()
 
-    def _rebuild(self, starts: Array, old_rows: Array, columns: int) -> None:
-        """New matrices for ``starts`` with spare room; ``old_rows`` says where the kept slices go."""
+    def _rebuild(self, starts: Array, old_rows: Array, columns: int, keys: Array | None = None) -> None:
+        """New matrices for ``starts`` with spare room; ``old_rows`` says where the kept slices go.
+
+        ``keys`` are the columns that stay, None: all.
+        """
         room = max(64, len(starts) + len(starts) // 2)
         kept = slice(self._head, self._size)
         matrices = []
         for kind, fields in zip(self._kinds, self._matrices, strict=True):
             blank = kind.blank((room, columns))
             for fresh, old in zip(blank, fields, strict=True):
-                fresh[old_rows, : old.shape[1]] = old[kept]
+                cells = old[kept] if keys is None else old[kept][:, keys]
+                fresh[old_rows, : cells.shape[1]] = cells
             matrices.append(blank)
         self._matrices = matrices
         for scans in self.scans:
             scans.reset()
         self._head, self._size = 0, len(starts)
         self._starts = np.concatenate([starts, np.zeros(room - len(starts), np.int64)])
+
+
+def _room(keys: int) -> int:
+    """Columns for so many keys, and some more."""
+    return max(8, 1 << max(keys - 1, 0).bit_length())
 
 
 def distinct(times: Array) -> Array:
