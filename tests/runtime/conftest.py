@@ -13,6 +13,7 @@ from workbench.logical.user_windows import WINDOW_TYPES
 from workbench.runtime.branches import grids, keytable
 
 
+# Until the process ends, as folders of tests are no packages: what it runs behind these is on the array code, too.
 @pytest.fixture(autouse=True, scope="package")
 def array_code() -> object:
     with pytest.MonkeyPatch.context() as patch:
@@ -20,7 +21,7 @@ def array_code() -> object:
         yield
 
 
-@pytest.fixture(autouse=True, scope="package")
+@pytest.fixture(autouse=True, scope="module")
 def keys_are_let_go() -> object:
     """The few keys of small streams are let go, and all is written in several blocks, as the many of long ones."""
     with pytest.MonkeyPatch.context() as patch:

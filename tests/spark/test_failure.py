@@ -58,6 +58,16 @@ def test_the_place_of_a_crash_is_in_the_thread_that_crashed() -> None:
         assert root_cause(text) == "a Python worker crashed: Segmentation fault"
 
 
+def test_an_idle_process_that_was_killed_is_named() -> None:
+    text = (
+        "org.apache.spark.sql.streaming.StreamingQueryException: Stream closed\n"
+        "Caused by: java.io.IOException: Stream closed\n"
+        "\tat java.base/java.lang.ProcessBuilder$NullOutputStream.write(ProcessBuilder.java:445)\n"
+        "\tat org.apache.spark.api.python.PythonWorkerFactory.stopWorker(PythonWorkerFactory.scala:523)\n"
+    )
+    assert root_cause(text) == "a Python process of Spark was killed while it was idle; start the query again"
+
+
 def test_without_python_the_innermost_java_cause_counts() -> None:
     text = (
         "org.apache.spark.sql.streaming.StreamingQueryException: [STREAM_FAILED] ...\n\tat a.b.C(C.scala:1)\n"

@@ -56,6 +56,22 @@ def test_a_killed_python_process(spark: Any, recording: Callable[..., str], tmp_
     kill_a_python(spark, recording(), tmp_path / "checkpoint", random.Random(5))
 
 
+def test_pythons_that_died_between_two_queries(spark: Any, recording: Callable[..., str], tmp_path: Path) -> None:
+    """Spark keeps idle ones for the next query, and notices by failing, one at a time, that they are not there."""
+    path, got = recording(), Finals()
+    assert run(spark, path, tmp_path / "before", Finals()).state == "finished"
+    for process in pythons(gateway(spark)):
+        kill(process)
+    for _ in range(10):
+        progress = run(spark, path, tmp_path / "behind", got)
+        if progress.state == "finished":
+            break
+        assert_readable(progress)
+        assert "start the query again" in str(progress.error)
+    assert (progress.state, progress.rows) == ("finished", ROWS), progress.details
+    assert got.found == counted()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_killed_python_process_at_many_moments(

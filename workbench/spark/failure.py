@@ -12,6 +12,8 @@ _CAUSED = re.compile(r"^Caused by: (?P<kind>[\w.$]+)(?:: (?P<text>.*))?$", re.MU
 _STRANGER = "NegativeArraySizeException: -16777216"
 #: Spark waits ten seconds for a Python process of its own to come up, whatever is set.
 _SLOW = "Timed out while waiting for the Python worker to connect back"
+#: Of trying to stop an idle Python process that is dead, as is the one that started it.
+KILLED_IDLE = "PythonWorkerFactory.stopWorker"
 #: How lines begin that Spark puts behind the message of an error.
 _BEHIND = ("\tat ", "Driver stacktrace", "JVM stacktrace", " SQLSTATE: ", "=== Streaming Query ===")
 _CRASH = re.compile(r"Fatal Python error: (?P<what>.*)")
@@ -42,6 +44,8 @@ def root_cause(text: str) -> str:
         return "another program spoke to a port on which Spark awaited its Python worker; start the query again"
     if _SLOW in text:
         return "a Python process of Spark did not start within 10 s, so the machine is overloaded; start again later"
+    if KILLED_IDLE in text:
+        return "a Python process of Spark was killed while it was idle; start the query again"
     return _java(text)
 
 

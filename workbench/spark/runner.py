@@ -7,14 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from workbench.feeds import FeedOptions
 from workbench.plan import SharedPlan
 from workbench.runtime.wire import Report
 from workbench.spark.buckets import bucket_keys
+from workbench.spark.failure import KILLED_IDLE
 from workbench.spark.fused import FusedSource, RunFolder, RunSpec
 from workbench.spark.querying import QueryRunner
+
+#: So many Python processes may have been idle when they were killed.
+_IDLE = 32
 
 
 class StreamRunner(QueryRunner):
@@ -47,8 +52,22 @@ class StreamRunner(QueryRunner):
             )
         )
         self._session.dataSource.register(FusedSource)
-        source = self._session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path)).load()
-        return self._write(source, self._place(scratch))
+        return self._write(self._loaded(), self._place(scratch))
+
+    def _loaded(self) -> Any:
+        """The stream of messages, by Python processes that are alive.
+
+        Spark keeps idle ones for the next query. One that was killed meanwhile, for want of memory say, it tries to
+        stop where it should take the next one, and fails; but then it is rid of it.
+        """
+        reader = self._session.readStream.format(FusedSource.name()).option("run_dir", str(self._folder.path))
+        for _ in range(_IDLE):
+            try:
+                return reader.load()
+            except Py4JJavaError as error:
+                if KILLED_IDLE not in str(error):
+                    raise
+        return reader.load()
 
     def _request_finish(self) -> None:
         self._folder.request_finish()
