@@ -56,20 +56,31 @@ def test_a_killed_python_process(spark: Any, recording: Callable[..., str], tmp_
     kill_a_python(spark, recording(), tmp_path / "checkpoint", random.Random(5))
 
 
-def test_pythons_that_died_between_two_queries(spark: Any, recording: Callable[..., str], tmp_path: Path) -> None:
-    """Spark keeps idle ones for the next query, and notices by failing, one at a time, that they are not there."""
-    path, got = recording(), Finals()
-    assert run(spark, path, tmp_path / "before", Finals()).state == "finished"
-    for process in pythons(gateway(spark)):
-        kill(process)
-    for _ in range(10):
-        progress = run(spark, path, tmp_path / "behind", got)
-        if progress.state == "finished":
-            break
-        assert_readable(progress)
-        assert "start the query again" in str(progress.error)
-    assert (progress.state, progress.rows) == ("finished", ROWS), progress.details
-    assert got.found == counted()
+def test_pythons_that_died_between_two_queries(recording: Callable[..., str], tmp_path: Path) -> None:
+    """Spark keeps idle ones for the next query, and notices by failing, one at a time, that they are not there.
+
+    In a process of its own, as nobody knows how many of them Spark still has in the end.
+    """
+    code = f"""
+        from pathlib import Path
+        from workbench.spark.session import get_session
+        from tests.spark.faults import ROWS, Finals, assert_readable, counted, kill, pythons, run
+
+        spark, got, path, folder = get_session(), Finals(), {recording()!r}, Path({str(tmp_path)!r})
+        assert run(spark, path, folder / "before", Finals()).state == "finished"
+        for process in pythons(spark.sparkContext._gateway.proc.pid):
+            kill(process)
+        for _ in range(10):
+            progress = run(spark, path, folder / "behind", got)
+            if progress.state == "finished":
+                break
+            assert_readable(progress)
+            assert "start the query again" in progress.error
+        assert (progress.state, progress.rows) == ("finished", ROWS), progress.details
+        assert got.found == counted()
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
