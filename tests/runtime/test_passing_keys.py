@@ -335,7 +335,7 @@ def test_any_over_query_by_short_lived_keys_equals_the_oracle(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_200)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.one_of(workloads(most=6, types=tuple(TYPES)), over_workloads()), short_lives(), st.integers(1, 3), AGAIN)
 def test_many_workloads_by_short_lived_keys_equal_the_oracle(
     chosen: Workload, batches: list[pa.Table], buckets: int, again: list[bool]
