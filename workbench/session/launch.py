@@ -75,7 +75,8 @@ def on_spark(plan: SharedPlan, source: Source, clock: int | None, deliver: Deliv
 def earlier_queries(source: Source) -> tuple[Query, ...]:
     """The queries of the last run on the checkpoint of a source, which can go on.
 
-    None where the stream is defined otherwise now: its runner says so. Raises EngineError where they cannot be read.
+    Empty without a checkpoint, and where the stream is defined otherwise now: its runner says so. Raises EngineError
+    where they cannot be read.
     """
     if source.checkpoint is None:
         return ()

@@ -95,13 +95,12 @@ class ContextWindows(Branch):
             for assembly in plan.of_fold(fold)
             if not isinstance(assembly.window, EachRow)
         ]
-        users = {query for kind in self._kinds for query, _ in kind.assembly.users}
-        self._lasting = any(lasting(plan.queries[query].query) for query in users)
         self._rows = table_of([*[np.zeros(0, np.int64)] * 2, *(pa.array([], each.type) for each in self._columns)])
         self._lifted = [np.zeros(0, kind) for partial in self._folder.kinds for kind in partial.dtypes]
         self._entries: list[pa.RecordBatch] = []
         self._changed = False
         self._users = [user for kind in self._kinds for user in kind.assembly.users]
+        self._lasting = any(lasting(plan.queries[query].query) for query, _ in self._users)
         self._since = counted_since(plan, self._users, {})
 
     @property
